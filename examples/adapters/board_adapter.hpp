@@ -16,6 +16,7 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 namespace asio = boost::asio;
 
@@ -61,7 +62,8 @@ public:
 
     colock::adapter_traits traits() const noexcept override
     {
-        return {.name = "board", .capabilities = {.no_ttl = true, .fence = true, .list = true, .events = true}};
+        return {.name = "board",
+            .capabilities = {.no_ttl = true, .fence = true, .list = true, .events = true, .several = true}};
     }
 
 protected:
@@ -116,6 +118,22 @@ protected:
         colock::hand_over_outcome outcome;
         outcome.released = take_off(*held);
         outcome.created = put_up(*next);
+        co_return outcome;
+    }
+    //]
+
+    //[ create_all
+    // Nothing runs on the server between the check and the grants, so that all locks are granted or none.
+    asio::awaitable<colock::create_all_outcome> do_create_all(std::vector<colock::claim_ptr> claims) override
+    {
+        co_await round_trip();
+        for (std::size_t i = 0; i < claims.size(); ++i) {
+            if (is_taken(claims[i]->key()) && find_ours(*claims[i]) == board_->notes.end())
+                co_return colock::create_all_outcome{.which = i, .why = put_up(*claims[i])};
+        }
+        colock::create_all_outcome outcome{.status = colock::create_status::granted};
+        for (const auto& each : claims)
+            outcome.fences.push_back(put_up(*each).fence);
         co_return outcome;
     }
     //]

@@ -16,10 +16,9 @@ class memory_adapter final : public colock::adapter
 {
 public:
     memory_adapter(asio::any_io_executor executor, const options& settings)
-        : adapter(executor), store_(std::make_shared<store>(settings))
+        : adapter(std::move(executor)), store_(std::make_shared<store>(settings))
     {
-        join_context(executor, store_);
-        notify_ready();
+        contact().up();
     }
     ~memory_adapter() override { store_->clear(); }
 
@@ -91,6 +90,8 @@ public:
     }
 
 private:
+    void context_shutdown() noexcept override { store_->drop_all_waits(); }
+
     const std::shared_ptr<store> store_;
 };
 

@@ -346,7 +346,7 @@ void store::clear() noexcept
     }
 }
 
-void store::context_shutdown() noexcept
+void store::drop_all_waits() noexcept
 {
     for (auto& home : shards_) {
         store_actions after;

@@ -3,7 +3,6 @@
 
 #include <colock/memory/adapter.hpp>
 #include <colock/spi/adapter.hpp>
-#include <colock/spi/context_member.hpp>
 
 #include "memory/group_index.hpp"
 #include "memory/store_actions.hpp"
@@ -23,7 +22,7 @@ namespace colock::inline v0::memory {
 /// The holders and the queues of all keys, divided into shards by the hash of the key.
 ///
 /// Thread safety: all members may be called from any thread. No mutex is held while a completion or a claim is called.
-class store final : public context_member, public std::enable_shared_from_this<store>
+class store final : public std::enable_shared_from_this<store>
 {
 public:
     explicit store(const options& settings);
@@ -59,7 +58,7 @@ public:
     /// Removes all holders and waiters. This breaks the reference cycles that run through claims.
     void clear() noexcept;
     /// Destroys the completions of waits, which must not outlive their context. The locks remain.
-    void context_shutdown() noexcept override;
+    void drop_all_waits() noexcept;
 
 private:
     using time_point = lease_clock::time_point;

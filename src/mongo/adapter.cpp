@@ -135,7 +135,7 @@ private:
         start_indexes([self = std::weak_ptr(std::static_pointer_cast<mongo_adapter>(shared_from_this()))](
                           const failure_ptr& why) {
             if (const auto notified = self.lock(); notified && why)
-                notified->notify_warning(
+                notified->contact().warn(
                     "the indexes could not be made, so list, purge and groups may be slow: " + why->detail);
         });
     }

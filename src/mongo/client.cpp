@@ -24,8 +24,8 @@ constexpr auto max_batch_wait = std::chrono::milliseconds(2);
 
 struct client::parts final : runtime
 {
-    parts(const asio::any_io_executor& executor, client& owner, std::weak_ptr<remote::client_events> events)
-        : runtime(executor, std::move(events)),
+    parts(const asio::any_io_executor& executor, client& owner, std::weak_ptr<contact> reports)
+        : runtime(executor, std::move(reports)),
           current_primary(strand, owner, owner.config_, reporter, [&owner] { owner.queue_.flush_soon(); }),
           releases(strand, owner, owner.config_, reporter, current_primary, owner.sources(), owner.waiting_),
           batch_timer(strand)
@@ -64,10 +64,10 @@ client::~client()
 }
 
 std::shared_ptr<client> client::make(
-    const asio::any_io_executor& executor, settings checked, std::weak_ptr<remote::client_events> events)
+    const asio::any_io_executor& executor, settings checked, std::weak_ptr<contact> reports)
 {
     auto made = std::make_shared<client>(std::move(checked));
-    made->start(std::make_unique<parts>(executor, *made, std::move(events)));
+    made->start(std::make_unique<parts>(executor, *made, std::move(reports)));
     join_context(executor, made);
     return made;
 }

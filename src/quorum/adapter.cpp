@@ -276,44 +276,49 @@ private:
         {
             lease_clock::rep unset = 0;
             first_connected_at_.compare_exchange_strong(unset, lease_clock::now().time_since_epoch().count());
-            const auto to = target_.lock();
-            if (to && missing_for_majority_.fetch_sub(1) == 1)
-                to->notify_ready(lease_clock::time_point(lease_clock::duration(first_connected_at_)));
+            --missing_for_majority_;
+            report_up();
         }
         void unreachable(std::string_view, const error_code& why, std::string_view address,
             std::string_view detail) noexcept override
         {
             if (const auto to = target_.lock())
-                to->report_unreachable(why, address, detail);
+                to->contact().report_unreachable(why, address, detail);
+            is_up_due_ = true;
             report_loss(why);
         }
         void suspended(std::string_view, const error_code& why) noexcept override { report_loss(why); }
-        void reconnected(std::string_view) noexcept override
-        {
-            const auto to = target_.lock();
-            if (!to)
-                return;
-            if (!to->connection_failure())
-                is_suspended_ = false;
-            to->notify_reconnected();
-        }
+        void reconnected(std::string_view) noexcept override { report_up(); }
         void warning(std::string_view, std::string_view message) noexcept override
         {
             if (const auto to = target_.lock())
-                to->notify_warning(message);
+                to->contact().warn(message);
         }
 
     private:
+        /// Reports that a majority can be reached, the first time, and after a node or the majority was reported as
+        /// unreachable.
+        void report_up() noexcept
+        {
+            const auto to = target_.lock();
+            if (!to || missing_for_majority_ > 0 || to->connection_failure() || !is_up_due_.exchange(false))
+                return;
+            is_down_ = false;
+            to->contact().up(lease_clock::time_point(lease_clock::duration(first_connected_at_)));
+        }
         /// Reports once that a majority was reachable and is not any more.
         void report_loss(const error_code& why) noexcept
         {
             const auto to = target_.lock();
-            if (to && missing_for_majority_ <= 0 && to->connection_failure() && !is_suspended_.exchange(true))
-                to->notify_suspended(why);
+            if (!to || missing_for_majority_ > 0 || !to->connection_failure() || is_down_.exchange(true))
+                return;
+            is_up_due_ = true;
+            to->contact().down(why);
         }
 
         const std::weak_ptr<quorum_adapter> target_;
-        std::atomic<bool> is_suspended_{false};
+        std::atomic<bool> is_up_due_{true};
+        std::atomic<bool> is_down_{false};
         /// Number of nodes that have never been reached and are still needed for a majority.
         std::atomic<std::ptrdiff_t> missing_for_majority_;
         /// No request was sent to any node before this time. 0: no node has been reached yet.

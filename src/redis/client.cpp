@@ -17,8 +17,8 @@ namespace colock::inline v0::redis::detail {
 
 struct client::parts final : runtime
 {
-    parts(const asio::any_io_executor& executor, client& owner, std::weak_ptr<remote::client_events> events)
-        : runtime(executor, std::move(events)), factory(strand, owner.config_), dropped_operations(owner.send_queue_),
+    parts(const asio::any_io_executor& executor, client& owner, std::weak_ptr<contact> reports)
+        : runtime(executor, std::move(reports)), factory(strand, owner.config_), dropped_operations(owner.send_queue_),
           commands(strand, owner, owner.config_, factory, reporter, owner.anchor_, owner.replicas_seen_),
           sender(strand, owner, owner.config_, commands, owner.send_queue_, owner.hints_),
           messages(strand, owner, owner.config_, factory, reporter, commands, owner.sources())
@@ -48,10 +48,10 @@ client::~client()
 }
 
 std::shared_ptr<client> client::make(
-    const asio::any_io_executor& executor, detail::settings checked, std::weak_ptr<remote::client_events> events)
+    const asio::any_io_executor& executor, detail::settings checked, std::weak_ptr<contact> reports)
 {
     auto result = std::make_shared<client>(std::move(checked));
-    result->start(std::make_unique<parts>(executor, *result, std::move(events)));
+    result->start(std::make_unique<parts>(executor, *result, std::move(reports)));
     join_context(executor, result);
     return result;
 }

@@ -29,7 +29,7 @@ class client final : public remote::client_base
 {
 public:
     [[nodiscard]] static std::shared_ptr<client> make(
-        const asio::any_io_executor& executor, settings checked, std::weak_ptr<remote::client_events> events);
+        const asio::any_io_executor& executor, settings checked, std::weak_ptr<contact> reports);
     explicit client(settings checked);
     ~client() override;
 

@@ -69,27 +69,6 @@ void context_service::shutdown() noexcept
     gate_->close();
 }
 
-std::shared_ptr<executor_cell> executor_cell::make(asio::any_io_executor executor)
-{
-    auto cell = std::make_shared<executor_cell>();
-    cell->executor_ = std::move(executor);
-    context_service::join(cell->executor_, cell);
-    return cell;
-}
-
-asio::any_io_executor executor_cell::get() const
-{
-    const std::lock_guard guard(mutex_);
-    return executor_;
-}
-
-void executor_cell::context_shutdown() noexcept
-{
-    asio::any_io_executor last;
-    const std::lock_guard guard(mutex_);
-    last.swap(executor_);
-}
-
 } // namespace colock::inline v0::detail
 
 namespace colock::inline v0 {

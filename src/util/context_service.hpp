@@ -52,19 +52,4 @@ private:
     const std::shared_ptr<context_gate> gate_ = std::make_shared<context_gate>();
 };
 
-/// An executor that is released when its context shuts down.
-class executor_cell final : public context_member
-{
-public:
-    [[nodiscard]] static std::shared_ptr<executor_cell> make(asio::any_io_executor executor);
-
-    /// Returns the executor; empty after the context has shut down.
-    [[nodiscard]] asio::any_io_executor get() const;
-    void context_shutdown() noexcept override;
-
-private:
-    mutable std::mutex mutex_;
-    asio::any_io_executor executor_;
-};
-
 } // namespace colock::inline v0::detail

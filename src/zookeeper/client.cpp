@@ -23,8 +23,8 @@ constexpr std::size_t max_in_flight = 1024;
 
 struct client::parts final : runtime
 {
-    parts(const asio::any_io_executor& executor, client& owner, std::weak_ptr<remote::client_events> events)
-        : runtime(executor, std::move(events)), all_watches(strand, owner, owner.sources(), owner.config_.layout),
+    parts(const asio::any_io_executor& executor, client& owner, std::weak_ptr<contact> reports)
+        : runtime(executor, std::move(reports)), all_watches(strand, owner, owner.sources(), owner.config_.layout),
           sessions(strand, owner, owner.config_, reporter, all_watches)
     {
         requests = &sessions;
@@ -47,10 +47,10 @@ client::~client()
 }
 
 std::shared_ptr<client> client::make(
-    const asio::any_io_executor& executor, settings checked, std::weak_ptr<remote::client_events> events)
+    const asio::any_io_executor& executor, settings checked, std::weak_ptr<contact> reports)
 {
     auto made = std::make_shared<client>(std::move(checked));
-    made->start(std::make_unique<parts>(executor, *made, std::move(events)));
+    made->start(std::make_unique<parts>(executor, *made, std::move(reports)));
     join_context(executor, made);
     return made;
 }

@@ -35,6 +35,52 @@ cases& locker_cases()
 
 namespace ut = boost::unit_test;
 
+namespace {
+
+/// Fails the test case if the events of a backend arrive in an order that contradicts itself. Such an order comes from
+/// an adapter that calls the functions of its `contact` in a wrong order.
+class event_order final : public observer
+{
+public:
+    void ready(std::string_view) noexcept override
+    {
+        check(!was_ready_, "ready is reported twice");
+        was_ready_ = true;
+        is_lost_ = false;
+    }
+    void unreachable(std::string_view, const error_code&, std::string_view, std::string_view) noexcept override
+    {
+        is_lost_ = true;
+    }
+    void suspended(std::string_view, const error_code&) noexcept override
+    {
+        check(was_ready_, "suspended is reported before ready");
+        check(!is_suspended_, "suspended is reported twice without reconnected in between");
+        is_lost_ = true;
+        is_suspended_ = true;
+    }
+    void reconnected(std::string_view) noexcept override
+    {
+        check(was_ready_, "reconnected is reported before ready");
+        check(is_lost_, "reconnected is reported without suspended or unreachable before");
+        is_lost_ = false;
+        is_suspended_ = false;
+    }
+
+private:
+    static void check(bool is_valid, const char* mistake) noexcept
+    {
+        if (!is_valid)
+            BOOST_ERROR(mistake);
+    }
+
+    bool was_ready_ = false;
+    bool is_lost_ = false;
+    bool is_suspended_ = false;
+};
+
+} // namespace
+
 fixture::fixture(asio::io_context& io, environment& backend_environment)
     : fixture(io, backend_environment, backend_environment.make())
 {
@@ -43,6 +89,13 @@ fixture::fixture(asio::io_context& io, environment& backend_environment)
 fixture::fixture(asio::io_context& io, environment& backend_environment, std::shared_ptr<adapter> tested)
     : driver(io, std::move(tested)), environment_(backend_environment)
 {
+    watch_events(shared_backend());
+}
+
+std::shared_ptr<adapter> fixture::watch_events(std::shared_ptr<adapter> watched)
+{
+    watched->attach(event_checks_.emplace_back(std::make_shared<event_order>()));
+    return watched;
 }
 
 locker fixture::make_locker(locker_options options) const
@@ -52,7 +105,7 @@ locker fixture::make_locker(locker_options options) const
 
 locker fixture::make_other_locker(locker_options options)
 {
-    return locker(environment_.make(), std::move(options));
+    return locker(watch_events(environment_.make()), std::move(options));
 }
 
 void fixture::check_nothing_left()

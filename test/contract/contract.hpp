@@ -5,6 +5,7 @@
 #include "../support/print.hpp"
 
 #include <colock/locker.hpp>
+#include <colock/observer.hpp>
 #include <colock/testing/adapter_contract.hpp>
 
 #include <boost/asio/io_context.hpp>
@@ -38,7 +39,7 @@ public:
     [[nodiscard]] std::chrono::milliseconds short_ttl() const { return environment_.short_ttl(); }
     void pass_time(lease_clock::duration span) { environment_.pass_time(span); }
     /// Returns a driver with another adapter, which the backend sees as another process.
-    [[nodiscard]] driver another() { return {io(), environment_.make()}; }
+    [[nodiscard]] driver another() { return {io(), watch_events(environment_.make())}; }
 
     [[nodiscard]] locker make_locker(locker_options options = {}) const;
     [[nodiscard]] locker make_other_locker(locker_options options = {});
@@ -46,8 +47,13 @@ public:
     /// Called at the end of every case. Checks that no lock is left behind, after background work has ended.
     void check_nothing_left();
 
+protected:
+    /// Checks the order of the events that the adapter reports. Returns the adapter.
+    std::shared_ptr<adapter> watch_events(std::shared_ptr<adapter> watched);
+
 private:
     environment& environment_;
+    std::vector<std::shared_ptr<observer>> event_checks_;
 };
 
 using keys = std::multiset<std::string>;

@@ -1,7 +1,9 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #include "adapters/board_adapter.hpp"
+#include "adapters/sqlite_adapter.hpp"
 #include "adapters/table_adapter.hpp"
 #include "contract/virtual_environment.hpp"
+#include "support/temporary_folder.hpp"
 
 namespace colock::contract {
 
@@ -17,7 +19,17 @@ const registration table_backend({
     }),
 });
 
-constexpr capabilities board_capabilities{.no_ttl = true, .fence = true, .list = true, .events = true};
+const registration sqlite_backend({
+    .name = "sqlite",
+    .capabilities = {.fence = true},
+    .make_environment = in_virtual_time([](asio::io_context& io) {
+        return [&io, folder = std::make_shared<testing::temporary_folder>()] {
+            return std::make_shared<sqlite_adapter>(io.get_executor(), *folder / "locks");
+        };
+    }),
+});
+
+constexpr capabilities board_capabilities{.no_ttl = true, .fence = true, .list = true, .events = true, .several = true};
 
 const registration board_backend({
     .name = "board",
@@ -50,7 +62,7 @@ protected:
 };
 
 constexpr capabilities lasting_board_capabilities{
-    .no_ttl = true, .fence = true, .list = true, .events = true, .expires = false};
+    .no_ttl = true, .fence = true, .list = true, .events = true, .several = true, .expires = false};
 
 const registration lasting_board_backend({
     .name = "lasting_board",

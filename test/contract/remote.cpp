@@ -31,24 +31,24 @@ remote_fixture::remote_fixture(asio::io_context& io, remote_environment& backend
 
 driver remote_fixture::make_short_timeout_driver()
 {
-    return {io(), others_.emplace_back(environment_.make_linked(short_timeout()))};
+    return {io(), others_.emplace_back(watch_events(environment_.make_linked(short_timeout())))};
 }
 
 locker remote_fixture::make_linked_locker(locker_options options)
 {
     options.operation_timeout = long_timeout();
-    return locker(environment_.make_linked(long_timeout()), std::move(options));
+    return locker(watch_events(environment_.make_linked(long_timeout())), std::move(options));
 }
 
 locker remote_fixture::make_short_timeout_locker(locker_options options)
 {
     options.operation_timeout = short_timeout();
-    return locker(environment_.make_linked(short_timeout()), std::move(options));
+    return locker(watch_events(environment_.make_linked(short_timeout())), std::move(options));
 }
 
 locker remote_fixture::make_locker_that_times_out_first()
 {
-    return locker(environment_.make_linked(long_timeout()), {.operation_timeout = short_timeout()});
+    return locker(watch_events(environment_.make_linked(long_timeout())), {.operation_timeout = short_timeout()});
 }
 
 locker remote_fixture::make_direct_locker()

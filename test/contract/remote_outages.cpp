@@ -245,6 +245,36 @@ COLOCK_REMOTE_CASE(unreachable_server_is_reported_once_per_cause)
     env.until([&] { return locks.stats().settling == 0; });
 }
 
+// An adapter that reports a connection twice, or fails to report a loss, does not pass.
+COLOCK_REMOTE_CASE(each_loss_of_contact_is_reported_once_and_followed_by_its_end)
+{
+    const auto recorder = std::make_shared<event_recorder>();
+    const auto backend = env.make_short_timeout_driver().shared_backend();
+    backend->attach(recorder);
+    const auto grant = [&] {
+        const auto claim = env.exclusive("k");
+        env.until([&] { return env.run(backend->create(testing::sent_now(claim))).status == create_status::granted; });
+        env.until([&] {
+            return env.run(backend->release(claim, release_guarantee::settled)).status != release_status::failed;
+        });
+        BOOST_TEST(!backend->connection_failure());
+    };
+    grant();
+    for (std::size_t losses = 1; losses <= 2; ++losses) {
+        env.link().refuse(true);
+        env.until([&] { return env.run(backend->create(env.exclusive("k"))).status == create_status::failed; });
+        env.until([&] { return recorder->count("suspended") == losses; });
+        BOOST_TEST(backend->connection_failure());
+        env.link().refuse(false);
+        grant();
+        BOOST_TEST(recorder->count("suspended") == losses);
+        BOOST_TEST(recorder->count("reconnected") == losses);
+        BOOST_TEST(backend->reconnects() == losses);
+    }
+    BOOST_TEST(recorder->count("ready") == 1U);
+    BOOST_TEST(recorder->events.back() == "reconnected");
+}
+
 COLOCK_REMOTE_CASE(bad_input_is_refused_without_asking_the_server)
 {
     env.link().refuse(true);

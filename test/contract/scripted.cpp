@@ -55,14 +55,14 @@ struct client
     void set_silent()
     {
         if (!is_connected)
-            script->notify_connecting("server");
+            script->contact().connecting("server");
         set(step::lose_request().delay(timeout).before([this] { lose(no_answer); }), step::hold());
     }
     void set_refusing()
     {
         lose(refused);
         const auto report = [this] {
-            script->notify_unreachable(make_failure(errc::unavailable, "nobody is there", refused), "server");
+            script->contact().down(make_failure(errc::unavailable, "nobody is there", refused), "server");
         };
         set(step::fail(errc::unavailable, "nobody is there", refused).before(report), step::fail(errc::unavailable));
     }
@@ -71,21 +71,17 @@ struct client
     {
         if (std::exchange(is_connected, true))
             return;
-        if (std::exchange(was_connected, true))
-            script->notify_reconnected();
-        else
-            script->notify_ready();
+        script->contact().up();
     }
     void lose(const error_code& why)
     {
         if (std::exchange(is_connected, false))
-            script->notify_suspended(why);
+            script->contact().down(why);
     }
 
     const std::shared_ptr<testing::scripted_adapter> script;
     const std::chrono::milliseconds timeout;
     bool is_connected = false;
-    bool was_connected = false;
 };
 
 class scripted_link final : public remote_environment

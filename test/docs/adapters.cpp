@@ -8,7 +8,6 @@
 
 #include <colock/locker.hpp>
 #include <colock/spi/awaitable_adapter.hpp>
-#include <colock/spi/context_member.hpp>
 
 #include <boost/asio/io_context.hpp>
 #include <boost/test/unit_test.hpp>
@@ -76,7 +75,7 @@ public:
     bool on_heartbeat(colock::lease_clock::time_point asked) { return session_->extend(asked + session_timeout); }
     // Called when the server does not answer. The session may survive: observers are notified that each held lock is at
     // risk.
-    void on_silence() { notify_suspended(boost::asio::error::timed_out); }
+    void on_silence() { contact().down(boost::asio::error::timed_out); }
     // Called when the server has reported the end of the session.
     void on_session_lost() { std::exchange(session_, nullptr)->end(); }
 
@@ -96,19 +95,15 @@ private:
 };
 //]
 
-//[ member
-// Resources of the adapter that outlive its coroutines, released when the context is destroyed. A separate object,
-// because the context stores a weak pointer to it, which a constructor cannot provide.
-class heartbeat final : public colock::context_member, public std::enable_shared_from_this<heartbeat>
+//[ shutdown
+// The timer of this adapter is not part of a coroutine, so the adapter destroys it when the context is destroyed.
+class timer_adapter : public granting_adapter
 {
 public:
-    static std::shared_ptr<heartbeat> make(const asio::any_io_executor& executor)
+    explicit timer_adapter(const asio::any_io_executor& executor)
+        : granting_adapter(executor), timer_(std::in_place, executor)
     {
-        auto made = std::make_shared<heartbeat>(executor);
-        colock::join_context(executor, made);
-        return made;
     }
-    explicit heartbeat(const asio::any_io_executor& executor) : timer_(std::in_place, executor) {}
 
     void arm(std::chrono::milliseconds interval)
     {
@@ -117,7 +112,8 @@ public:
         timer_->expires_after(interval);
         timer_->async_wait([](const boost::system::error_code&) {});
     }
-    // The timer must not be destroyed after its context.
+
+protected:
     void context_shutdown() noexcept override { timer_.reset(); }
 
 private:
@@ -161,14 +157,17 @@ BOOST_AUTO_TEST_CASE(locks_end_with_their_session)
     BOOST_TEST(next_lost.get(io) == colock::lost_reason::session);
 }
 
-BOOST_AUTO_TEST_CASE(context_member_is_shut_down_with_its_context)
+BOOST_AUTO_TEST_CASE(adapter_is_notified_of_the_shutdown_of_its_context)
 {
-    std::shared_ptr<heartbeat> kept;
+    std::shared_ptr<timer_adapter> kept;
     {
         asio::io_context io;
-        kept = heartbeat::make(io.get_executor());
+        kept = std::make_shared<timer_adapter>(io.get_executor());
         kept->arm(1h);
+        // An adapter that is destroyed before its context is not notified.
+        std::make_shared<timer_adapter>(io.get_executor())->arm(1h);
     }
+    BOOST_TEST(!kept->executor());
     kept->arm(1h);
 }
 

@@ -105,10 +105,10 @@ BOOST_AUTO_TEST_CASE(every_event_is_reported_without_a_mutex)
         BOOST_TEST(observed->count("lost e expired") == 1);
         env.wind_down();
         if (env.script) {
-            env.script->notify_ready();
-            env.script->notify_suspended(errc::unavailable);
-            env.script->notify_reconnected();
-            env.script->notify_warning("look here");
+            env.script->contact().up();
+            env.script->contact().down(errc::unavailable);
+            env.script->contact().up();
+            env.script->contact().warn("look here");
             for (const auto* event : {"ready", "suspended", "reconnected", "warning"})
                 BOOST_TEST(observed->count(event) == 1);
             BOOST_TEST(env.locker->stats().reconnects == 1U);

@@ -67,8 +67,8 @@ BOOST_AUTO_TEST_CASE(failure_that_is_no_refusal_causes_no_warning)
 BOOST_AUTO_TEST_CASE(cause_of_an_earlier_warning_is_not_repeated)
 {
     refusing_backend backend;
-    backend.env.script->notify_warning("a:1 cannot be used: wrong password");
-    backend.env.script->notify_warning("a:1 cannot be used: wrong password");
+    backend.env.script->contact().warn("a:1 cannot be used: wrong password");
+    backend.env.script->contact().warn("a:1 cannot be used: wrong password");
     backend.acquire_refused(step::fail(errc::access_denied, "wrong password"));
     BOOST_TEST(backend.listener->warnings.size() == 1U);
     backend.acquire_refused(out_of_memory);

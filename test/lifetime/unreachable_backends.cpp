@@ -19,10 +19,10 @@ BOOST_AUTO_TEST_CASE(each_cause_is_reported_once_until_the_backend_returns)
     virtual_fixture env(backend_kind::scripted, {.observer = listener});
     // An observer of two lockers is notified once.
     const colock::locker second(env.backend(), {.observer = listener});
-    const auto fail = [&](std::string_view address) { env.script->notify_unreachable(no_connection(), address); };
+    const auto fail = [&](std::string_view address) { env.script->contact().down(no_connection(), address); };
     fail("a:1");
     fail("a:1");
-    env.script->notify_unreachable(make_failure(errc::unavailable, "it is loading"), "a:1");
+    env.script->contact().down(make_failure(errc::unavailable, "it is loading"), "a:1");
     fail("a:1");
     fail("b:1");
     BOOST_TEST((listener->take() ==
@@ -33,10 +33,11 @@ BOOST_AUTO_TEST_CASE(each_cause_is_reported_once_until_the_backend_returns)
     fail("b:1");
     BOOST_TEST((listener->take() == words{}));
     BOOST_TEST((late->take() == words{"refused by b:1: no connection"}));
-    env.script->notify_ready();
-    fail("a:1");
-    env.script->notify_reconnected();
-    fail("a:1");
+    for (int i = 0; i < 2; ++i) {
+        env.script->contact().up();
+        env.script->contact().connecting("a:1");
+        fail("a:1");
+    }
     BOOST_TEST((listener->take() ==
                 words{"ready", "refused by a:1: no connection", "reconnected", "refused by a:1: no connection"}));
 }

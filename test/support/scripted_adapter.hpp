@@ -181,13 +181,7 @@ public:
     /// Ends the session. Later grants are not tied to a session.
     void end_session();
 
-    using adapter::end_connecting;
-    using adapter::notify_connecting;
-    using adapter::notify_ready;
-    using adapter::notify_reconnected;
-    using adapter::notify_suspended;
-    using adapter::notify_unreachable;
-    using adapter::notify_warning;
+    using adapter::contact;
 
     [[nodiscard]] adapter_traits traits() const noexcept override;
     [[nodiscard]] std::chrono::milliseconds max_clock_lead(std::chrono::milliseconds ttl) const noexcept override;

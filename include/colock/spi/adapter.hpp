@@ -7,11 +7,13 @@
 #include <colock/spi/adapter_traits.hpp>
 #include <colock/spi/claim.hpp>
 #include <colock/spi/completion.hpp>
+#include <colock/spi/contact.hpp>
 #include <colock/spi/outcome.hpp>
 
 #include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/awaitable.hpp>
 
+#include <atomic>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -21,26 +23,6 @@
 #include <vector>
 
 namespace colock::inline v0 {
-
-namespace detail {
-class executor_cell;
-}
-class observer;
-
-/// Receives a notification when contact between an adapter and its backend is lost or regained, once for each change.
-/// Implemented by the core.
-class COLOCK_EXPORT contact_watcher
-{
-public:
-    /// The backend cannot be reached any more, so held locks may be lost soon.
-    virtual void on_contact_lost() noexcept = 0;
-    /// Attempts that have failed may succeed now. Also called when the backend is reached for the first time after a
-    /// failed attempt to connect.
-    virtual void on_contact_regained() noexcept = 0;
-
-protected:
-    ~contact_watcher() = default;
-};
 
 /// The interface between the core and a backend. A derived class starts operations and reports the end of each through
 /// its completion.
@@ -187,7 +169,7 @@ public:
     [[nodiscard]] bool has_users() const noexcept;
     /// Returns how often a lost connection was established again.
     [[nodiscard]] std::uint64_t reconnects() const noexcept;
-    /// Returns the `connected_at` of the first `notify_ready`: before this time, nothing was sent to the backend. A
+    /// Returns the `connected_at` of the first `contact::up`: before this time, nothing was sent to the backend. A
     /// lease that was requested earlier is counted from this time, so that the time to connect does not shorten the
     /// lease.
     [[nodiscard]] lease_clock::time_point connected_at() const noexcept;
@@ -223,43 +205,26 @@ public:
     [[nodiscard]] asio::awaitable<closed> close(lease_clock::duration deadline);
 
 protected:
-    /// Reports that a connection to `address` is being established and that no other connection exists, so that no
-    /// operation in flight has been sent. This is the `connection_failure()` until `end_connecting`, `notify_ready` or
-    /// `notify_reconnected` is called, unless another failure is known. Observers are not notified.
-    void notify_connecting(std::string_view address) noexcept;
-    /// Reports that the connection exists, or is no longer being established. Observers are not notified. Call this if
-    /// neither `notify_ready` nor `notify_reconnected` is called, for example for a connection that was closed because
-    /// it was unused.
-    void end_connecting() noexcept;
-    /// Reports that the backend can be used, and ends the `connection_failure()`. Call this once; an adapter that needs
-    /// no connection calls it when it is made.
-    /// \param connected_at the time at which the first connection was established; nothing can have been carried out
-    ///     before. See `connected_at()`. Default: unknown, so that operations may have been sent before.
-    void notify_ready(lease_clock::time_point connected_at = {}) noexcept;
-    /// Reports a failed attempt to connect; call this after each failure. `why` is the new `connection_failure()`. An
-    /// observer is notified once per address and cause (or code, if there is no cause) until the backend can be reached
-    /// again.
-    void notify_unreachable(const failure_ptr& why, std::string_view address) noexcept;
-    /// Notifies observers that one of several servers cannot be reached, without changing the `connection_failure()` of
-    /// the whole. The adapter itself must avoid repeated notifications.
-    void report_unreachable(const error_code& why, std::string_view address, std::string_view detail) noexcept;
-    /// Reports that the connection was lost, which is the new `connection_failure()`.
-    void notify_suspended(const error_code& why) noexcept;
-    /// Reports that the connection was established again. Ends the `connection_failure()`, and increments
-    /// `reconnects()`.
-    void notify_reconnected() noexcept;
-    /// Reports a message for the operator. Each observer receives the same message once.
-    void notify_warning(std::string_view message) noexcept;
+    /// Called once during the shutdown of the execution context, when the context runs no more threads. `executor()` is
+    /// empty already. An override destroys the timers, strands, sockets and stored handlers of the adapter: to destroy
+    /// one of them after its context is a use after free. This may destroy coroutines, and with them locks and lockers.
+    ///
+    /// Not called for an adapter that was destroyed before its context, and not for objects that outlive the adapter.
+    /// These derive from context_member.
+    virtual void context_shutdown() noexcept {}
+
+    /// Returns the object to which the adapter reports whether the backend can be reached.
+    [[nodiscard]] colock::contact& contact() noexcept { return contact_; }
     /// Adds to `unproven()`.
     void count_unproven(std::uint64_t parts) noexcept;
 
 private:
-    struct listeners;
-    template <class Selector, class Event>
-    void notify(Selector is_selected, Event event) noexcept;
+    class executor_cell;
 
-    const std::shared_ptr<detail::executor_cell> executor_;
-    const std::unique_ptr<listeners> listeners_;
+    const std::shared_ptr<executor_cell> executor_;
+    colock::contact contact_;
+    std::atomic<std::uint64_t> unproven_{0};
+    std::atomic<unsigned> users_{0};
 };
 
 } // namespace colock::inline v0

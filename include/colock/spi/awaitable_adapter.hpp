@@ -34,6 +34,7 @@ public:
     void cancel_wait(claim& claim) noexcept final;
     void start_hand_over(claim_ptr held, claim_ptr next, completion<hand_over_outcome> done) final;
     void start_listing(listing_request request, completion<list_outcome> done) final;
+    void start_create_all(std::vector<claim_ptr> claims, completion<create_all_outcome> done) final;
     void start_group(
         std::string id, group_action what, std::chrono::milliseconds ttl, completion<group_outcome> done) final;
     void start_export(claim_ptr held, completion<export_outcome> done) final;
@@ -67,6 +68,9 @@ protected:
     /// May be overridden: the body of adapter::start_listing. Required for `capabilities::list`. Default:
     /// `errc::unsupported`.
     [[nodiscard]] virtual asio::awaitable<list_outcome> do_listing(listing_request request);
+    /// May be overridden: the body of adapter::start_create_all. Required for `capabilities::several`. Default:
+    /// `errc::unsupported`.
+    [[nodiscard]] virtual asio::awaitable<create_all_outcome> do_create_all(std::vector<claim_ptr> claims);
     /// May be overridden: the body of adapter::start_group. Required for `capabilities::groups` and
     /// `capabilities::extends_groups`. Default: `errc::unsupported`.
     [[nodiscard]] virtual asio::awaitable<group_outcome> do_group(

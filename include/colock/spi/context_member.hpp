@@ -14,8 +14,8 @@ namespace colock::inline v0 {
 namespace asio = boost::asio;
 
 /// Base class of objects that must destroy their timers, strands, sockets and stored handlers before their execution
-/// context is destroyed. To destroy one of them afterwards is a use after free. An adapter with such objects derives
-/// from this class, or contains an object that does.
+/// context is destroyed. To destroy one of them afterwards is a use after free. An adapter overrides
+/// `adapter::context_shutdown` instead; this class is for objects that may outlive the adapter.
 class COLOCK_EXPORT context_member
 {
 public:

@@ -7,6 +7,8 @@
 #include <colock/detail/export.hpp>
 
 #include <atomic>
+#include <cstddef>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <utility>
@@ -40,7 +42,14 @@ public:
     };
 
     /// Makes the lease of a session that is known to be alive until this time.
-    explicit session_lease(time_point until) noexcept : until_(until.time_since_epoch().count()) {}
+    /// \param on_unused called each time that the last claim of the session has ended: it holds no lock, none of its
+    ///     operations is in progress, and neither the core nor a lock object refers to it. Called on the thread that
+    ///     ends the claim; must not throw. Another thread may tie a new claim meanwhile: check `is_used()` before the
+    ///     session is closed.
+    explicit session_lease(time_point until, std::function<void()> on_unused = {}) noexcept
+        : until_(until.time_since_epoch().count()), on_unused_(std::move(on_unused))
+    {
+    }
     session_lease(const session_lease&) = delete;
     session_lease& operator=(const session_lease&) = delete;
 
@@ -61,13 +70,24 @@ public:
 
     /// Registers a watcher. Keeps a weak reference.
     void watch(const std::shared_ptr<watcher>& who);
+    /// Returns whether a claim is tied to the session and has not ended.
+    [[nodiscard]] bool is_used() const noexcept { return users_.load(std::memory_order_acquire) != 0; }
 
 private:
+    friend class lease;
+    void add_user() noexcept { users_.fetch_add(1, std::memory_order_relaxed); }
+    void remove_user() noexcept
+    {
+        if (users_.fetch_sub(1, std::memory_order_acq_rel) == 1 && on_unused_)
+            on_unused_();
+    }
     [[nodiscard]] std::vector<std::shared_ptr<watcher>> watchers();
     void notify_ended() noexcept;
 
     static constexpr lease_clock::rep over = time_point::min().time_since_epoch().count();
     std::atomic<lease_clock::rep> until_;
+    std::atomic<std::size_t> users_{0};
+    const std::function<void()> on_unused_;
     std::mutex mutex_;
     std::vector<std::weak_ptr<watcher>> watchers_;
 };
@@ -81,6 +101,11 @@ class COLOCK_EXPORT lease
 public:
     /// Time point of lease_clock.
     using time_point = lease_clock::time_point;
+
+    lease() = default;
+    lease(const lease&) = delete;
+    lease& operator=(const lease&) = delete;
+    ~lease() { tie(nullptr); }
 
     /// Returns the earlier of the two bounds.
     [[nodiscard]] time_point valid_until() const noexcept
@@ -113,7 +138,14 @@ public:
     }
 
     /// Called by the adapter before it reports the grant: sets the session to which the grant belongs.
-    void tie(std::shared_ptr<session_lease> session) noexcept { session_ = std::move(session); }
+    void tie(std::shared_ptr<session_lease> session) noexcept
+    {
+        if (session)
+            session->add_user();
+        session.swap(session_);
+        if (session)
+            session->remove_user();
+    }
     /// Returns the session to which the grant belongs, or null.
     [[nodiscard]] const std::shared_ptr<session_lease>& session() const noexcept { return session_; }
 

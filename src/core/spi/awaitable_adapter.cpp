@@ -57,6 +57,11 @@ release_outcome release_failed(failure_ptr error)
     return {release_status::failed, std::move(error)};
 }
 
+create_all_outcome create_all_failed(failure_ptr error)
+{
+    return {.status = create_status::failed, .why = create_outcome::failed(std::move(error))};
+}
+
 list_outcome list_failed(failure_ptr error)
 {
     return {.error = std::move(error)};
@@ -218,6 +223,11 @@ void awaitable_adapter::start_listing(listing_request request, completion<list_o
     spawn(*this, do_listing(std::move(request)), std::move(done), &list_failed);
 }
 
+void awaitable_adapter::start_create_all(std::vector<claim_ptr> claims, completion<create_all_outcome> done)
+{
+    spawn(*this, do_create_all(std::move(claims)), std::move(done), &create_all_failed);
+}
+
 void awaitable_adapter::start_group(
     std::string id, group_action what, std::chrono::milliseconds ttl, completion<group_outcome> done)
 {
@@ -271,6 +281,11 @@ asio::awaitable<hand_over_outcome> awaitable_adapter::do_hand_over(claim_ptr hel
 asio::awaitable<list_outcome> awaitable_adapter::do_listing(listing_request)
 {
     co_return detail::cannot_list(traits().name);
+}
+
+asio::awaitable<create_all_outcome> awaitable_adapter::do_create_all(std::vector<claim_ptr>)
+{
+    co_return create_all_failed(detail::cannot(traits().name, "take several locks in one step"));
 }
 
 asio::awaitable<group_outcome> awaitable_adapter::do_group(std::string, group_action, std::chrono::milliseconds)

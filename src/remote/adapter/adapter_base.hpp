@@ -1,10 +1,9 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #pragma once
 
-#include "remote/requests/event_reporter.hpp"
-
 #include <colock/spi/adapter.hpp>
 #include <colock/spi/claim.hpp>
+#include <colock/spi/contact.hpp>
 
 #include <boost/asio/any_io_executor.hpp>
 
@@ -17,12 +16,12 @@
 namespace colock::inline v0::remote {
 
 /// Base of the adapters of all servers. It owns a client, submits one client operation per adapter operation, and
-/// forwards the events that the client reports.
+/// passes its contact to the client.
 ///
 /// The operations are made by functions such as `make_extend`, which are found by argument-dependent lookup in the
 /// namespace of the client.
 template <class Client>
-class adapter_base : public adapter, public client_events
+class adapter_base : public adapter
 {
 public:
     explicit adapter_base(asio::any_io_executor executor) : adapter(std::move(executor)) {}
@@ -36,7 +35,9 @@ public:
     [[nodiscard]] static std::shared_ptr<Adapter> make(const asio::any_io_executor& executor, Settings checked)
     {
         auto made = std::make_shared<Adapter>(executor);
-        made->client_ = Client::make(executor, std::move(checked), made);
+        adapter_base& base = *made;
+        base.client_ =
+            Client::make(executor, std::move(checked), std::shared_ptr<colock::contact>(made, &base.contact()));
         return made;
     }
 
@@ -55,18 +56,6 @@ public:
         client_->close(deadline, std::move(done));
     }
     void cancel_close() noexcept final { client_->cancel_close(); }
-
-    void on_connecting(std::string_view address) noexcept final { notify_connecting(address); }
-    void on_connecting_ended() noexcept final { end_connecting(); }
-    /// Passes the current time as `connected_at`, because the first request is sent after this call.
-    void on_ready() noexcept final { notify_ready(lease_clock::now()); }
-    void on_unreachable(const failure_ptr& why, std::string_view address) noexcept final
-    {
-        notify_unreachable(why, address);
-    }
-    void on_suspended(const error_code& why) noexcept final { notify_suspended(why); }
-    void on_reconnected() noexcept final { notify_reconnected(); }
-    void on_warning(std::string_view message) noexcept final { notify_warning(message); }
 
 protected:
     [[nodiscard]] Client& get_client() const noexcept { return *client_; }

@@ -1,8 +1,6 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #include "remote/policy/connection_events.hpp"
 
-#include <utility>
-
 namespace colock::inline v0::remote {
 
 connection_events::event connection_events::began() const noexcept
@@ -12,34 +10,28 @@ connection_events::event connection_events::began() const noexcept
 
 connection_events::event connection_events::opened() noexcept
 {
-    const bool has_others = open_++ > 0;
-    const bool is_first = !std::exchange(was_ready_, true);
-    if (std::exchange(is_lost_, false))
-        return event::reconnected;
-    if (is_first)
-        return event::ready;
-    return has_others ? event::none : event::connecting_ended;
+    return open_++ > 0 ? event::none : event::up;
 }
 
-connection_events::event connection_events::failed() noexcept
+connection_events::event connection_events::failed() const noexcept
 {
-    if (open_ > 0)
-        return event::none;
-    is_lost_ = was_ready_;
-    return event::unreachable;
+    return open_ > 0 ? event::none : event::failed;
 }
 
 connection_events::event connection_events::gave_up() const noexcept
 {
-    return open_ > 0 ? event::none : event::connecting_ended;
+    return open_ > 0 ? event::none : event::idle;
 }
 
 connection_events::event connection_events::lost() noexcept
 {
-    if (--open_ > 0)
-        return event::none;
-    is_lost_ = true;
-    return event::suspended;
+    return --open_ > 0 ? event::none : event::lost;
+}
+
+connection_events::event connection_events::closed() noexcept
+{
+    --open_;
+    return gave_up();
 }
 
 } // namespace colock::inline v0::remote

@@ -16,33 +16,31 @@ public:
         none,
         /// A connection is being established while no other connection is open.
         connecting,
-        /// A `connecting` has ended without another event: the connection is open, or is not needed any more. Observers
-        /// are not notified, because no loss was reported to them.
-        connecting_ended,
-        ready,
-        suspended,
-        reconnected,
-        unreachable,
+        /// No connection is open, because none is needed.
+        idle,
+        /// The first connection of several is open.
+        up,
+        /// The last connection was lost.
+        lost,
+        /// An attempt to connect has failed while no other connection is open.
+        failed,
     };
 
     /// An attempt to connect begins.
     [[nodiscard]] event began() const noexcept;
     /// A connection was established.
     [[nodiscard]] event opened() noexcept;
-    /// An attempt to connect failed. Reported if no other connection is open. The next connection is then reported as
-    /// `reconnected`, or as `ready` if it is the first.
-    [[nodiscard]] event failed() noexcept;
+    /// An attempt to connect failed.
+    [[nodiscard]] event failed() const noexcept;
     /// An attempt to connect was given up, because the connection is not needed any more.
     [[nodiscard]] event gave_up() const noexcept;
-    /// An established connection was lost. Reported if no other connection is open.
+    /// An established connection was lost.
     [[nodiscard]] event lost() noexcept;
-    /// The client has closed an established connection. Not reported.
-    void closed() noexcept { --open_; }
+    /// The client has closed an established connection.
+    [[nodiscard]] event closed() noexcept;
 
 private:
     unsigned open_ = 0;
-    bool was_ready_ = false;
-    bool is_lost_ = false;
 };
 
 } // namespace colock::inline v0::remote

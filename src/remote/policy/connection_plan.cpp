@@ -47,9 +47,7 @@ connection_plan::action connection_plan::next(lease_clock::time_point now, event
         return phase_ == phase::connecting ? on_failed(by) : action{.report = all_->failed()};
     case event::refused:
         // The client itself closes the connection, so this is not a loss.
-        if (phase_ == phase::open)
-            all_->closed();
-        return disconnect();
+        return disconnect(phase_ == phase::open ? all_->closed() : connection_events::event::none);
     case event::lost:
     case event::silent:
         return on_lost(what, by);
@@ -111,11 +109,7 @@ connection_plan::action connection_plan::on_lost(event how, demand by)
     // The silent period has already delayed the reconnection, so no back-off follows.
     skips_delay_ = how == event::silent;
     // A connection that the client has given up is not a loss.
-    auto report = connection_events::event::none;
-    if (given_up_)
-        all_->closed();
-    else
-        report = all_->lost();
+    const auto report = given_up_ ? all_->closed() : all_->lost();
     // The next connection is established only after all operations have been notified of the end of this one.
     return by.has_in_flight ? action{.report = report} : wait_or_disconnect(by, report);
 }
@@ -153,10 +147,7 @@ connection_plan::action connection_plan::on_timer(lease_clock::time_point now, d
     case phase::open: {
         const bool is_due =
             retired_ || closes_ || (!keeps_forever(idle_timeout_) && unused >= std::max(idle_timeout_, min_idle_time));
-        if (!is_due)
-            return {};
-        all_->closed();
-        return disconnect();
+        return is_due ? disconnect(all_->closed()) : action{};
     }
     case phase::idle:
     case phase::ending:

@@ -17,8 +17,8 @@ constexpr lease_clock::time_point never = lease_clock::time_point::max();
 
 } // namespace
 
-client_base::runtime::runtime(const asio::any_io_executor& executor, std::weak_ptr<client_events> events)
-    : strand(colock::detail::new_strand(executor)), reporter(std::move(events)), timer(strand)
+client_base::runtime::runtime(const asio::any_io_executor& executor, std::weak_ptr<contact> reports)
+    : strand(colock::detail::new_strand(executor)), reporter(std::move(reports)), timer(strand)
 {
 }
 

@@ -7,37 +7,30 @@ void event_reporter::report(
     connection_events::event what, const error_code& loss, const failure_ptr& problem, std::string_view address) const
 {
     using event = connection_events::event;
-    const auto events = to_.lock();
-    if (!events)
+    const auto to = to_.lock();
+    if (!to)
         return;
     switch (what) {
     case event::none:
         return;
     case event::connecting:
-        events->on_connecting(address);
-        return;
-    case event::connecting_ended:
-        events->on_connecting_ended();
-        return;
-    case event::ready:
-        events->on_ready();
-        return;
-    case event::suspended:
-        events->on_suspended(loss);
-        return;
-    case event::reconnected:
-        events->on_reconnected();
-        return;
-    case event::unreachable:
-        events->on_unreachable(problem, address);
-        return;
+        return to->connecting(address);
+    case event::idle:
+        return to->idle();
+    case event::up:
+        // The first request is sent after this call.
+        return to->up(lease_clock::now());
+    case event::lost:
+        return to->down(loss);
+    case event::failed:
+        return to->down(problem, address);
     }
 }
 
 void event_reporter::warn(std::string_view message) const
 {
-    if (const auto events = to_.lock())
-        events->on_warning(message);
+    if (const auto to = to_.lock())
+        to->warn(message);
 }
 
 } // namespace colock::inline v0::remote

@@ -30,18 +30,19 @@ const error_code refused = make_error_code(boost::system::errc::connection_refus
 class coroutine_adapter final : public awaitable_adapter
 {
 public:
-    using adapter::notify_ready;
     using awaitable_adapter::awaitable_adapter;
 
     [[nodiscard]] adapter_traits traits() const noexcept override { return {.name = "coroutines"}; }
 
     std::function<void()> throw_failure;
     std::vector<std::string> asked;
+    std::shared_ptr<session_lease> session;
 
 protected:
-    asio::awaitable<create_outcome> do_create(claim_ptr) override
+    asio::awaitable<create_outcome> do_create(claim_ptr claim) override
     {
         note("create");
+        claim->lease().tie(session);
         co_return create_outcome::granted(7);
     }
     asio::awaitable<release_outcome> do_release(claim_ptr, release_guarantee) override
@@ -74,9 +75,7 @@ class plain_adapter final : public adapter
 {
 public:
     using adapter::adapter;
-    using adapter::notify_ready;
-    using adapter::notify_reconnected;
-    using adapter::notify_suspended;
+    using adapter::contact;
 
     [[nodiscard]] adapter_traits traits() const noexcept override { return {.name = "plain"}; }
     void start_create(claim_ptr, completion<create_outcome> done) override
@@ -182,7 +181,9 @@ BOOST_AUTO_TEST_CASE(observer_of_several_lockers_gets_each_event_once)
     backend->attach(twice);
     backend->attach(twice);
     backend->attach(once);
-    backend->notify_reconnected();
+    backend->contact().up();
+    backend->contact().down(refused);
+    backend->contact().up();
     BOOST_TEST(twice->reconnections == 1);
     BOOST_TEST(once->reconnections == 1);
     BOOST_TEST(backend->reconnects() == 1U);
@@ -197,25 +198,102 @@ BOOST_AUTO_TEST_CASE(each_observer_is_notified_once_that_the_backend_is_ready)
     const auto latest = std::make_shared<notes>();
     backend->attach(early);
     BOOST_TEST(early->readies == 0);
-    backend->notify_ready();
+    backend->contact().up();
     BOOST_TEST(early->readies == 1);
     backend->attach(late);
     backend->attach(late);
     BOOST_TEST(late->readies == 1);
 
-    backend->notify_suspended(refused);
+    backend->contact().down(refused);
     backend->attach(latest);
     BOOST_TEST(latest->readies == 0);
-    backend->notify_reconnected();
+    backend->contact().up();
     BOOST_TEST(latest->readies == 1);
     BOOST_TEST(latest->reconnections == 0);
     BOOST_TEST(early->readies == 1);
     BOOST_TEST(early->reconnections == 1);
 
-    backend->notify_suspended(refused);
-    backend->notify_reconnected();
+    backend->contact().down(refused);
+    backend->contact().up();
     BOOST_TEST(latest->readies == 1);
     BOOST_TEST(latest->reconnections == 1);
+}
+
+BOOST_AUTO_TEST_CASE(change_of_contact_becomes_the_event_that_follows_from_the_state)
+{
+    struct log final : observer
+    {
+        void ready(std::string_view) noexcept override { events += "ready "; }
+        void unreachable(std::string_view, const error_code&, std::string_view, std::string_view) noexcept override
+        {
+            events += "unreachable ";
+        }
+        void suspended(std::string_view, const error_code&) noexcept override { events += "suspended "; }
+        void reconnected(std::string_view) noexcept override { events += "reconnected "; }
+        std::string events;
+    };
+    const auto fail = [](contact& of) {
+        of.down(make_failure(errc::unavailable, "nobody listens", refused), "here:1");
+    };
+    const auto lose = [](contact& of) { of.down(refused); };
+    const auto up = [](contact& of) { of.up(); };
+    const auto begin = [](contact& of) { of.connecting("here:1"); };
+    const auto idle = [](contact& of) { of.idle(); };
+    struct row
+    {
+        std::vector<std::function<void(contact&)>> changes;
+        std::string expected;
+        std::uint64_t reconnects;
+        bool has_failed;
+    };
+    for (const auto& [changes, expected, reconnects, has_failed] : std::vector<row>{
+             {{begin}, "", 0, true},
+             {{begin, idle}, "", 0, false},
+             {{begin, up}, "ready ", 0, false},
+             {{begin, fail, fail, begin, up}, "unreachable ready ", 0, false},
+             {{up, lose, fail, up}, "ready suspended unreachable reconnected ", 1, false},
+             {{up, fail, fail, up}, "ready suspended unreachable reconnected ", 1, false},
+             {{up, lose, idle}, "ready suspended ", 0, true},
+             {{up, idle, begin, up}, "ready ", 0, false},
+             {{up, idle, begin, fail, up}, "ready unreachable reconnected ", 1, false},
+             {{up, lose, begin, up, lose, up}, "ready suspended reconnected suspended reconnected ", 2, false},
+             // A mistake of an adapter, which the contract suite detects.
+             {{up, up}, "ready reconnected ", 1, false},
+         })
+    {
+        asio::io_context io;
+        const auto backend = std::make_shared<plain_adapter>(io.get_executor());
+        const auto observed = std::make_shared<log>();
+        backend->attach(observed);
+        for (const auto& change : changes)
+            change(backend->contact());
+        BOOST_TEST(observed->events == expected);
+        BOOST_TEST(backend->reconnects() == reconnects);
+        BOOST_TEST((backend->connection_failure() != nullptr) == has_failed);
+    }
+}
+
+BOOST_AUTO_TEST_CASE(session_is_unused_when_its_last_claim_has_ended)
+{
+    asio::io_context io;
+    const auto backend = std::make_shared<coroutine_adapter>(io.get_executor());
+    int times = 0;
+    backend->session = std::make_shared<session_lease>(lease_clock::now() + 1h, [&times] { ++times; });
+    const locker locks(backend);
+    for (const int round : {0, 1}) {
+        auto first = run_coro(io, locks.acquire("a"));
+        auto second = run_coro(io, locks.acquire("b"));
+        run_coro(io, first.release());
+        first = {};
+        run_ready(io);
+        BOOST_TEST(backend->session->is_used());
+        BOOST_TEST(times == round);
+        run_coro(io, second.release());
+        second = {};
+        run_ready(io);
+        BOOST_TEST(!backend->session->is_used());
+        BOOST_TEST(times == round + 1);
+    }
 }
 
 BOOST_AUTO_TEST_CASE(unsupported_operation_is_refused)

@@ -50,6 +50,24 @@ BOOST_AUTO_TEST_CASE(lease_ends_at_the_earlier_bound)
     BOOST_TEST((session->valid_until() == start + 20s));
 }
 
+BOOST_AUTO_TEST_CASE(lease_counts_in_the_session_to_which_it_is_tied_last)
+{
+    int times = 0;
+    const auto other = std::make_shared<session_lease>(start + 10s, [&times] { ++times; });
+    {
+        lease tested;
+        tested.tie(other);
+        tested.tie(other);
+        BOOST_TEST(other->is_used());
+        tested.tie(session);
+        BOOST_TEST(!other->is_used());
+        BOOST_TEST(session->is_used());
+        BOOST_TEST(times == 1);
+    }
+    BOOST_TEST(!session->is_used());
+    BOOST_TEST(times == 1);
+}
+
 BOOST_AUTO_TEST_CASE(session_deadline_is_extended_and_never_shortened)
 {
     BOOST_TEST(session->extend(start + 20s));

@@ -40,16 +40,20 @@ BOOST_FIXTURE_TEST_SUITE(quorum_nodes, three_nodes)
 BOOST_AUTO_TEST_CASE(events_of_nodes_are_forwarded)
 {
     const auto log = std::make_shared<node_events>();
+    for (const auto& each : nodes)
+        each->contact().up();
     env->backend().attach(log);
-    nodes[b]->notify_unreachable(make_failure(errc::unavailable, "away"), "there");
-    nodes[b]->notify_reconnected();
-    nodes[c]->notify_warning("take care");
+    log->events.clear();
+    nodes[b]->contact().connecting("there");
+    nodes[b]->contact().down(make_failure(errc::unavailable, "away"), "there");
+    nodes[b]->contact().up();
+    nodes[c]->contact().warn("take care");
     const std::vector<std::string> expected{
         "unreachable quorum there: away", "reconnected quorum", "warning quorum take care"};
     BOOST_TEST(log->events == expected, boost::test_tools::per_element());
     // The nodes may outlive the quorum.
     env.reset();
-    nodes[c]->notify_warning("nobody listens");
+    nodes[c]->contact().warn("nobody listens");
     BOOST_TEST(log->events.size() == 3U);
 }
 
@@ -71,7 +75,7 @@ BOOST_AUTO_TEST_CASE(refusal_of_a_minority_is_reported_once)
 BOOST_AUTO_TEST_CASE(quorum_reports_a_connection_failure_if_a_majority_has_one)
 {
     const auto report_unreachable = [&](std::size_t node, const char* why) {
-        nodes[node]->notify_unreachable(make_failure(errc::unavailable, why), "there");
+        nodes[node]->contact().down(make_failure(errc::unavailable, why), "there");
     };
     BOOST_TEST(!env->backend().connection_failure());
     report_unreachable(b, "the second");
@@ -81,8 +85,8 @@ BOOST_AUTO_TEST_CASE(quorum_reports_a_connection_failure_if_a_majority_has_one)
     BOOST_TEST(env->backend().connection_failure()->detail == "the second");
     report_unreachable(a, "the first");
     BOOST_TEST(env->backend().connection_failure()->detail == "the first");
-    nodes[a]->notify_reconnected();
-    nodes[b]->notify_ready();
+    nodes[a]->contact().up();
+    nodes[b]->contact().up();
     BOOST_TEST(!env->backend().connection_failure());
 }
 

@@ -65,7 +65,7 @@ BOOST_AUTO_TEST_CASE(first_request_starts_the_connection)
     // A second call has no effect.
     BOOST_TEST((step(event::wanted) == kind::none));
     BOOST_TEST((step(event::opened) == kind::none));
-    BOOST_TEST((step.reported == reported_event::ready));
+    BOOST_TEST((step.reported == reported_event::up));
     BOOST_TEST((step(event::wanted) == kind::none));
     BOOST_TEST(step.plan.takes_requests());
 }
@@ -78,12 +78,12 @@ BOOST_AUTO_TEST_CASE(end_of_an_unneeded_attempt_is_reported)
         BOOST_TEST((step.reported == reported_event::connecting));
         step.now += 2s;
         BOOST_TEST((step(how, unneeded) == kind::disconnect));
-        BOOST_TEST((step.reported == reported_event::connecting_ended));
-        // Nothing is reported for a connection that is closed.
+        BOOST_TEST((step.reported == reported_event::idle));
+        // The same is reported for a connection that is closed.
         step.open();
         step.plan.close(step.now);
         BOOST_TEST((step(event::timer, unneeded) == kind::disconnect));
-        BOOST_TEST((step.reported == reported_event::none));
+        BOOST_TEST((step.reported == reported_event::idle));
     }
 }
 
@@ -92,57 +92,31 @@ BOOST_AUTO_TEST_CASE(refused_open_connection_is_closed_without_a_loss)
     steps step;
     step.open();
     BOOST_TEST((step(event::refused, unneeded) == kind::disconnect));
-    BOOST_TEST((step.reported == reported_event::none));
+    BOOST_TEST((step.reported == reported_event::idle));
     BOOST_TEST(step.is_in(phase::idle));
     // The refused connection is not counted any more, so the loss of the next connection is reported.
     step.open();
     static_cast<void>(step(event::lost));
-    BOOST_TEST((step.reported == reported_event::suspended));
+    BOOST_TEST((step.reported == reported_event::lost));
 }
 
 BOOST_AUTO_TEST_CASE(loss_and_reconnection_are_reported_once_each)
 {
     steps step;
     step.open();
-    BOOST_TEST((step.reported == reported_event::ready));
+    BOOST_TEST((step.reported == reported_event::up));
     for (int round = 0; round < 3; ++round) {
         BOOST_TEST((step(event::lost) == kind::wait));
-        BOOST_TEST((step.reported == reported_event::suspended));
+        BOOST_TEST((step.reported == reported_event::lost));
         for (int attempt = 0; attempt < 3; ++attempt) {
             BOOST_TEST((step(event::due) == kind::connect));
             BOOST_TEST((step(attempt == 1 ? event::lost : event::failed) == kind::wait));
-            BOOST_TEST((step.reported == reported_event::unreachable));
+            BOOST_TEST((step.reported == reported_event::failed));
         }
         BOOST_TEST((step(event::due) == kind::connect));
         BOOST_TEST((step(event::opened) == kind::none));
-        BOOST_TEST((step.reported == reported_event::reconnected));
+        BOOST_TEST((step.reported == reported_event::up));
     }
-}
-
-BOOST_AUTO_TEST_CASE(first_connection_is_never_reported_as_a_reconnection)
-{
-    steps step;
-    static_cast<void>(step(event::wanted));
-    BOOST_TEST((step(event::failed) == kind::wait));
-    BOOST_TEST((step.reported == reported_event::unreachable));
-    BOOST_TEST((step(event::due) == kind::connect));
-    static_cast<void>(step(event::opened));
-    BOOST_TEST((step.reported == reported_event::ready));
-}
-
-BOOST_AUTO_TEST_CASE(unreachable_is_followed_by_reconnected)
-{
-    steps step;
-    step.open();
-    // The connection is closed without a loss.
-    step.plan.close(start + 1s);
-    BOOST_TEST((step(event::timer, unneeded) == kind::disconnect));
-    BOOST_TEST((step.reported == reported_event::none));
-    BOOST_TEST((step(event::wanted) == kind::connect));
-    BOOST_TEST((step(event::failed) == kind::wait));
-    BOOST_TEST((step(event::due) == kind::connect));
-    static_cast<void>(step(event::opened));
-    BOOST_TEST((step.reported == reported_event::reconnected));
 }
 
 BOOST_AUTO_TEST_CASE(next_connection_waits_until_all_operations_in_flight_are_notified)
@@ -150,7 +124,7 @@ BOOST_AUTO_TEST_CASE(next_connection_waits_until_all_operations_in_flight_are_no
     steps step;
     step.open();
     BOOST_TEST((step(event::lost, busy) == kind::none));
-    BOOST_TEST((step.reported == reported_event::suspended));
+    BOOST_TEST((step.reported == reported_event::lost));
     BOOST_TEST(!step.plan.takes_requests());
     BOOST_TEST((step(event::wanted) == kind::none));
     BOOST_TEST((step(event::timer, busy) == kind::none));
@@ -185,13 +159,13 @@ BOOST_AUTO_TEST_CASE(unneeded_connection_is_not_established_again)
         steps step;
         static_cast<void>(step(event::wanted));
         BOOST_TEST((step(how, unneeded) == kind::disconnect));
-        BOOST_TEST((step.reported == reported_event::unreachable));
+        BOOST_TEST((step.reported == reported_event::failed));
         BOOST_TEST(step.is_in(phase::idle));
     }
     steps step;
     step.open();
     BOOST_TEST((step(event::lost, unneeded) == kind::disconnect));
-    BOOST_TEST((step.reported == reported_event::suspended));
+    BOOST_TEST((step.reported == reported_event::lost));
     BOOST_TEST((step(event::wanted) == kind::connect));
     static_cast<void>(step(event::failed));
     BOOST_TEST((step(event::due, unneeded) == kind::disconnect));
@@ -205,7 +179,7 @@ BOOST_AUTO_TEST_CASE(refusal_ends_the_attempts_until_the_next_request)
     steps step;
     static_cast<void>(step(event::wanted));
     BOOST_TEST((step(event::refused) == kind::disconnect));
-    BOOST_TEST((step.reported == reported_event::connecting_ended));
+    BOOST_TEST((step.reported == reported_event::idle));
     BOOST_TEST((step(event::due) == kind::none));
     BOOST_TEST((step(event::timer) == kind::none));
     BOOST_TEST((step(event::wanted) == kind::connect));
@@ -223,7 +197,7 @@ BOOST_AUTO_TEST_CASE(demoted_connection_takes_no_requests)
     BOOST_TEST((step(event::due) == kind::connect));
     BOOST_TEST(!step.plan.demoted());
     static_cast<void>(step(event::opened));
-    BOOST_TEST((step.reported == reported_event::reconnected));
+    BOOST_TEST((step.reported == reported_event::up));
     BOOST_TEST(step.plan.takes_requests());
 }
 
@@ -238,11 +212,11 @@ BOOST_AUTO_TEST_CASE(unused_connection_is_closed_after_its_timeout_without_a_los
     step.now = start + 19s;
     BOOST_TEST((step(event::timer, queued) == kind::none));
     BOOST_TEST((step(event::timer, unneeded) == kind::disconnect));
-    BOOST_TEST((step.reported == reported_event::none));
+    BOOST_TEST((step.reported == reported_event::idle));
     BOOST_TEST((step(event::wanted) == kind::connect));
     BOOST_TEST((step.reported == reported_event::connecting));
     static_cast<void>(step(event::opened));
-    BOOST_TEST((step.reported == reported_event::connecting_ended));
+    BOOST_TEST((step.reported == reported_event::up));
 }
 
 BOOST_AUTO_TEST_CASE(idle_timeout_of_zero_closes_at_once_and_maximum_never)
@@ -310,9 +284,9 @@ BOOST_AUTO_TEST_CASE(close_completes_at_its_deadline_after_all_other_completions
     BOOST_TEST(step.plan.out_of_time(step.now));
     BOOST_TEST((step(event::given_up, busy) == kind::none));
     BOOST_TEST(!step.plan.finish_close(step.now, {.others_open = false, .has_pending_completions = true}));
-    // The end of the connection is not reported.
+    // The end of the connection is not reported as a loss.
     BOOST_TEST((step(event::lost, busy) == kind::none));
-    BOOST_TEST((step.reported == reported_event::none));
+    BOOST_TEST((step.reported == reported_event::idle));
     BOOST_TEST((step(event::drained, unneeded) == kind::disconnect));
     BOOST_TEST(step.plan.finish_close(step.now, {.others_open = true}));
     // The next close has its own deadline.
@@ -393,24 +367,24 @@ BOOST_AUTO_TEST_CASE(several_connections_are_reported_as_one)
     };
     BOOST_TEST((reported(one, event::wanted) == reported_event::connecting));
     BOOST_TEST((reported(two, event::wanted) == reported_event::connecting));
-    BOOST_TEST((reported(one, event::opened) == reported_event::ready));
+    BOOST_TEST((reported(one, event::opened) == reported_event::up));
     // As long as one connection is open, no loss is reported.
     BOOST_TEST((reported(two, event::failed) == reported_event::none));
     static_cast<void>(reported(two, event::due));
     BOOST_TEST((reported(two, event::opened) == reported_event::none));
     BOOST_TEST((reported(one, event::lost) == reported_event::none));
-    BOOST_TEST((reported(two, event::silent) == reported_event::suspended));
+    BOOST_TEST((reported(two, event::silent) == reported_event::lost));
     static_cast<void>(reported(one, event::due));
     static_cast<void>(reported(two, event::due));
-    BOOST_TEST((reported(one, event::failed) == reported_event::unreachable));
-    BOOST_TEST((reported(two, event::opened) == reported_event::reconnected));
+    BOOST_TEST((reported(one, event::failed) == reported_event::failed));
+    BOOST_TEST((reported(two, event::opened) == reported_event::up));
     static_cast<void>(reported(one, event::due));
     BOOST_TEST((reported(one, event::opened) == reported_event::none));
     // A connection that was closed because it was unused is not counted any more.
     one.close(start);
     BOOST_TEST((reported(one, event::timer, unneeded) == reported_event::none));
     BOOST_TEST(one.idle());
-    BOOST_TEST((reported(two, event::lost) == reported_event::suspended));
+    BOOST_TEST((reported(two, event::lost) == reported_event::lost));
 }
 
 BOOST_AUTO_TEST_CASE(failure_during_the_back_off_is_reported_and_starts_no_second_back_off)
@@ -418,9 +392,9 @@ BOOST_AUTO_TEST_CASE(failure_during_the_back_off_is_reported_and_starts_no_secon
     steps step;
     step.open();
     BOOST_TEST((step(event::lost) == kind::wait));
-    BOOST_TEST((step.reported == reported_event::suspended));
+    BOOST_TEST((step.reported == reported_event::lost));
     BOOST_TEST((step(event::failed) == kind::none));
-    BOOST_TEST((step.reported == reported_event::unreachable));
+    BOOST_TEST((step.reported == reported_event::failed));
     BOOST_TEST(step.is_in(phase::waiting));
 }
 

@@ -1,0 +1,283 @@
+// Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+#include <colock/spi/contact.hpp>
+
+#include <colock/observer.hpp>
+#include <colock/spi/adapter.hpp>
+
+#include <algorithm>
+#include <atomic>
+#include <cstddef>
+#include <iterator>
+#include <memory>
+#include <mutex>
+#include <new>
+#include <set>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace colock::inline v0 {
+
+namespace {
+
+/// Maximum number of warnings that are remembered for each observer.
+constexpr std::size_t max_warnings = 100;
+
+struct listener
+{
+    std::weak_ptr<observer> who;
+    /// Connection failures reported since the backend could last be reached: cause and address.
+    std::vector<std::pair<error_code, std::string>> reported{};
+    /// Texts of the warnings.
+    std::set<std::string, std::less<>> warned{};
+    bool knows_ready = false;
+
+    /// Returns whether this is a new failure, and remembers it. Without memory, a failure counts as new.
+    [[nodiscard]] bool note_failure(const error_code& cause, std::string_view address) noexcept
+    {
+        const auto is_same = [&](const auto& each) { return each.first == cause && each.second == address; };
+        if (std::ranges::any_of(reported, is_same))
+            return false;
+        try {
+            reported.emplace_back(cause, address);
+        } catch (const std::bad_alloc&) {
+            return true;
+        }
+        return true;
+    }
+    /// Returns whether this is a new warning, and remembers it. Without memory, a warning counts as new.
+    [[nodiscard]] bool note_warning(std::string_view message) noexcept
+    {
+        // A server may put changing numbers into its texts.
+        if (warned.size() >= max_warnings)
+            warned.clear();
+        try {
+            return warned.emplace(message).second;
+        } catch (const std::bad_alloc&) {
+            return true;
+        }
+    }
+    /// Returns whether a warning has contained this cause. The failure of a quorum contains the warning about one of
+    /// its nodes.
+    [[nodiscard]] bool knows_cause(std::string_view cause) const noexcept
+    {
+        return std::ranges::any_of(warned,
+            [&](const std::string& each) { return each.find(cause) != each.npos || cause.find(each) != cause.npos; });
+    }
+};
+
+constexpr auto everyone = [](const auto&) { return true; };
+
+/// Returns `list` without the expired elements, and with `added`.
+template <class Element, class IsExpired>
+std::shared_ptr<const std::vector<Element>> extended(
+    const std::vector<Element>& list, Element added, IsExpired is_expired)
+{
+    auto result = std::make_shared<std::vector<Element>>();
+    std::ranges::remove_copy_if(list, std::back_inserter(*result), is_expired);
+    result->push_back(std::move(added));
+    return result;
+}
+
+} // namespace
+
+struct contact::state
+{
+    using contact_event = void (contact_watcher::*)() noexcept;
+    /// Must be called without the mutex.
+    void notify_watchers(contact_event what) noexcept
+    {
+        std::unique_lock guard(mutex);
+        const auto targets = watchers;
+        guard.unlock();
+        for (const auto& each : *targets) {
+            if (const auto watcher = each.lock())
+                ((*watcher).*what)();
+        }
+    }
+
+    mutable std::mutex mutex;
+    // The lists are replaced as a whole, so that a notification needs no memory for a copy.
+    std::shared_ptr<const std::vector<std::shared_ptr<listener>>> listeners =
+        std::make_shared<std::vector<std::shared_ptr<listener>>>();
+    std::shared_ptr<const std::vector<std::weak_ptr<contact_watcher>>> watchers =
+        std::make_shared<std::vector<std::weak_ptr<contact_watcher>>>();
+    failure_ptr connection_failure;
+    /// Why nothing has been sent yet. Null if a connection exists, or none was requested.
+    failure_ptr no_connection;
+    /// The failure that is reported if there is no memory to describe another one.
+    const failure_ptr plain_failure = make_failure(errc::unavailable, "there is no connection");
+    /// The backend has been reachable at least once.
+    bool was_ready = false;
+    bool is_up = false;
+    std::atomic<std::uint64_t> reconnects{0};
+    std::atomic<lease_clock::rep> connected_at{0};
+};
+
+contact::contact(const adapter& owner) : owner_(owner), state_(std::make_unique<state>()) {}
+
+contact::~contact() = default;
+
+void contact::attach(const std::shared_ptr<observer>& target)
+{
+    bool is_ready = false;
+    {
+        const std::lock_guard guard(state_->mutex);
+        const auto& known = *state_->listeners;
+        if (std::ranges::any_of(known, [&](const auto& each) { return each->who.lock() == target; }))
+            return;
+        is_ready = state_->was_ready && !state_->connection_failure;
+        state_->listeners =
+            extended(known, std::make_shared<listener>(listener{.who = target, .knows_ready = is_ready}),
+                [](const auto& each) { return each->who.expired(); });
+    }
+    if (is_ready)
+        target->ready(owner_.traits().name);
+}
+
+void contact::watch(const std::shared_ptr<contact_watcher>& watcher)
+{
+    const std::lock_guard guard(state_->mutex);
+    state_->watchers = extended(
+        *state_->watchers, std::weak_ptr<contact_watcher>(watcher), [](const auto& each) { return each.expired(); });
+}
+
+failure_ptr contact::connection_failure() const
+{
+    const std::lock_guard guard(state_->mutex);
+    return state_->connection_failure ? state_->connection_failure : state_->no_connection;
+}
+
+std::uint64_t contact::reconnects() const noexcept
+{
+    return state_->reconnects.load(std::memory_order_relaxed);
+}
+
+lease_clock::time_point contact::connected_at() const noexcept
+{
+    return lease_clock::time_point(lease_clock::duration(state_->connected_at.load(std::memory_order_acquire)));
+}
+
+template <class Selector, class Event>
+void contact::notify(Selector is_selected, Event event) noexcept
+{
+    std::unique_lock guard(state_->mutex);
+    const auto listeners = state_->listeners;
+    guard.unlock();
+    for (const auto& each : *listeners) {
+        guard.lock();
+        const auto target = each->who.lock();
+        const bool is_notified = target && is_selected(*each);
+        guard.unlock();
+        if (is_notified)
+            event(*target);
+    }
+}
+
+void contact::connecting(std::string_view address) noexcept
+{
+    auto why = state_->plain_failure;
+    try {
+        why = make_failure(errc::unavailable, "no connection to " + std::string(address) + " has been established yet");
+    } catch (const std::bad_alloc&) {
+    }
+    const std::lock_guard guard(state_->mutex);
+    state_->is_up = false;
+    state_->no_connection = std::move(why);
+}
+
+void contact::idle() noexcept
+{
+    const std::lock_guard guard(state_->mutex);
+    state_->is_up = false;
+    state_->no_connection = nullptr;
+}
+
+void contact::up(lease_clock::time_point connected_at) noexcept
+{
+    bool is_first = false;
+    bool is_regained = false;
+    bool was_up = false;
+    {
+        const std::lock_guard guard(state_->mutex);
+        is_first = !std::exchange(state_->was_ready, true);
+        if (is_first)
+            state_->connected_at.store(connected_at.time_since_epoch().count(), std::memory_order_release);
+        was_up = std::exchange(state_->is_up, true);
+        state_->no_connection = nullptr;
+        is_regained = std::exchange(state_->connection_failure, nullptr) != nullptr;
+        for (const auto& each : *state_->listeners)
+            each->reported.clear();
+    }
+    if (!is_first && !is_regained && !was_up)
+        return;
+    if (!is_first)
+        state_->reconnects.fetch_add(1, std::memory_order_relaxed);
+    // An observer that was attached while the backend was unreachable has not received `ready` yet, and receives it
+    // now.
+    bool knows_ready = false;
+    notify(
+        [&](listener& each) {
+            knows_ready = std::exchange(each.knows_ready, true);
+            return true;
+        },
+        [&](observer& target) {
+            knows_ready ? target.reconnected(owner_.traits().name) : target.ready(owner_.traits().name);
+        });
+    if (is_regained)
+        state_->notify_watchers(&contact_watcher::on_contact_regained);
+}
+
+void contact::down(const failure_ptr& why, std::string_view address) noexcept
+{
+    const error_code cause = why->cause ? why->cause : why->code;
+    bool was_up = false;
+    bool is_lost = false;
+    {
+        const std::lock_guard guard(state_->mutex);
+        was_up = std::exchange(state_->is_up, false);
+        is_lost = state_->was_ready && !state_->connection_failure;
+        state_->connection_failure = why;
+    }
+    if (was_up) {
+        notify(everyone, [&](observer& target) { target.suspended(owner_.traits().name, cause); });
+    } else {
+        notify([&](listener& each) { return each.note_failure(cause, address); },
+            [&](observer& target) { target.unreachable(owner_.traits().name, cause, address, why->detail); });
+    }
+    if (is_lost)
+        state_->notify_watchers(&contact_watcher::on_contact_lost);
+}
+
+void contact::down(const error_code& why) noexcept
+{
+    auto described = state_->plain_failure;
+    try {
+        described = make_failure(errc::unavailable, "the connection was lost", why);
+    } catch (const std::bad_alloc&) {
+    }
+    down(described);
+}
+
+void contact::report_unreachable(const error_code& why, std::string_view address, std::string_view detail) noexcept
+{
+    notify(everyone, [&](observer& target) { target.unreachable(owner_.traits().name, why, address, detail); });
+}
+
+void contact::warn(std::string_view message) noexcept
+{
+    notify([&](listener& each) { return each.note_warning(message); },
+        [&](observer& target) { target.warning(owner_.traits().name, message); });
+}
+
+void contact::warn_of_refusal(const failure& why) noexcept
+{
+    const bool is_refusal = why.code == errc::access_denied || why.code == errc::misconfigured_backend;
+    if (!is_refusal || why.detail.empty())
+        return;
+    notify([&](listener& each) { return !each.knows_cause(why.detail) && each.note_warning(why.detail); },
+        [&](observer& target) { target.warning(owner_.traits().name, why.detail); });
+}
+
+} // namespace colock::inline v0
