@@ -122,12 +122,17 @@ void throw_key_refused(const std::unique_ptr<const failure>& refused, std::strin
 
 } // namespace
 
-asio::awaitable<bool> is_locked(std::shared_ptr<core> self, std::string key)
+asio::awaitable<std::vector<lock_status>> holders(std::shared_ptr<core> self, std::string key)
 {
     throw_key_refused(check_key(key, self->limits), key, self->backend_name());
-    const auto seen = co_await ask(self, key, effect::none,
+    auto seen = co_await ask(self, key, effect::none,
         [key](adapter& backend, completion<list_outcome> done) { backend.start_inspect(key, std::move(done)); });
-    co_return !seen.locks.empty();
+    co_return std::move(seen.locks);
+}
+
+asio::awaitable<bool> is_locked(std::shared_ptr<core> self, std::string key)
+{
+    co_return !(co_await holders(std::move(self), std::move(key))).empty();
 }
 
 asio::awaitable<lock_page> list_page(std::shared_ptr<core> self, filter which, std::string cursor)
