@@ -55,8 +55,8 @@ public:
     /// of the lock becomes known, at a shutdown, and at each cancellation of the caller.
     ///
     /// Terms: the lock is released when the body has ended. The next campaign begins only after that, at once if the
-    /// body has returned. Other candidates that wait are usually elected first. A body that calls `resign` may
-    /// continue, but does not lead any more.
+    /// body has returned. With `capabilities::fifo`, candidates that wait are elected first; otherwise this process may
+    /// be elected again. A body that calls `resign` may continue, but does not lead any more.
     ///
     /// Exceptions of the body: they do not end the function. The observer receives a `warning` with the text of the
     /// exception. After a body that has thrown, or a term that was lost, the function waits before the next campaign:

@@ -274,6 +274,26 @@ BOOST_AUTO_TEST_CASE(the_delay_after_a_body_that_throws_is_doubled)
     }
 }
 
+BOOST_AUTO_TEST_CASE(the_loss_of_another_lock_is_an_exception_of_the_body)
+{
+    const auto log = std::make_shared<event_log>();
+    virtual_fixture env(backend_kind::memory, {.observer = log});
+    const colock::locker other(env.memory);
+    auto leading = env.start(election(*env.locker, "k").lead([&]() -> asio::awaitable<void> {
+        co_await other.with_lock("inner", []() -> asio::awaitable<void> { co_await sleep_for(1h); });
+    }));
+    env.ready();
+    env.run(other.break_lock("inner"));
+    env.ready();
+    BOOST_TEST_REQUIRE(log->warnings.size() == 1U);
+    BOOST_TEST(log->warnings[0].find("lost") != std::string::npos, log->warnings[0]);
+    BOOST_TEST((log->events == strings{"granted k", "elected k", "resigned k", "released k"}));
+    env.run(env.locker->shutdown());
+    env.ready();
+    BOOST_CHECK_NO_THROW(leading.get(env.io()));
+    env.check_clean();
+}
+
 BOOST_AUTO_TEST_CASE(a_leader_that_is_deposed_campaigns_again_after_its_body_has_ended)
 {
     const auto log = std::make_shared<event_log>();

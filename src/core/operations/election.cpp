@@ -44,13 +44,13 @@ struct term
     [[nodiscard]] body_ref<leadership> ref() noexcept { return {this, &run, nullptr}; }
 };
 
-/// Whether the term began, and was lost.
-bool is_lost(const std::exception_ptr& failure) noexcept
+/// Whether the lock of the leader was lost. A body may throw a `lost_error` of another lock.
+bool is_lost(const std::exception_ptr& failure, std::string_view key) noexcept
 {
     try {
         std::rethrow_exception(failure);
-    } catch (const lost_error&) {
-        return true;
+    } catch (const lost_error& lost) {
+        return lost.key() == key;
     } catch (...) {
         return false;
     }
@@ -134,7 +134,7 @@ asio::awaitable<void> run_terms(
             co_await asio::post(asio::deferred);
             continue;
         }
-        const bool lost = is_lost(failure);
+        const bool lost = is_lost(failure, key);
         if (!lost && !current.began)
             std::rethrow_exception(std::move(failure));
         const bool was_long = current.began && ended - *current.began >= longest_delay;
