@@ -13,6 +13,7 @@ set(colock_contract_sources
     test/contract/adapter_transfer.cpp
     test/contract/contract.cpp
     test/contract/locker_admin.cpp
+    test/contract/locker_elections.cpp
     test/contract/locker_expiry.cpp
     test/contract/locker_group_order.cpp
     test/contract/locker_groups.cpp

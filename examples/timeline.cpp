@@ -53,6 +53,12 @@ public:
         print(key, "lost", colock::to_string(reason));
     }
     void released(std::string_view key, std::chrono::nanoseconds) noexcept override { print(key, "released"); }
+    void elected(std::string_view key, std::uint64_t) noexcept override { print(key, "elected"); }
+    void resigned(std::string_view key, std::uint64_t) noexcept override { print(key, "resigned"); }
+    void deposed(std::string_view key, std::uint64_t, colock::lost_reason reason) noexcept override
+    {
+        print(key, "deposed", colock::to_string(reason));
+    }
     void settled(std::string_view key, bool proven) noexcept override
     {
         print(key, "settled", proven ? "proven" : "its ttl has passed");

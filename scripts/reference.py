@@ -19,7 +19,7 @@ import xml.etree.ElementTree as xml
 # The topics in the order of the index. A header belongs to the first topic with a pattern that matches its path. The
 # names of a topic are in the order of its patterns.
 topics = {
-    "Locks": ["locker*", "lock.hpp", "lock_group*", "fence*", "token*"],
+    "Locks": ["locker*", "lock.hpp", "lock_group*", "election*", "leadership*", "fence*", "token*"],
     "Options": ["options*", "retry*", "tls*"],
     "Errors": ["error*", "with_diagnostics*"],
     "Observing": ["observer*", "metrics*", "logging_observer*", "stat*", "lost_reason*"],

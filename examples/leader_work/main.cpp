@@ -7,8 +7,8 @@
 
 #include "../../tools/arguments.hpp"
 #include "../../tools/built_backends.hpp"
-#include "election.hpp"
 
+#include <colock/election.hpp>
 #include <colock/locker.hpp>
 
 #include <boost/asio/co_spawn.hpp>
@@ -29,17 +29,24 @@ using namespace std::chrono_literals;
 
 namespace {
 
-/// The leader's work. It is cancelled while it waits for its timer, a margin before another process can lead.
-asio::awaitable<void> lead(const colock::lock& held, std::chrono::milliseconds step_interval)
+//[ election
+// Runs until the locker is shut down, or the coroutine is cancelled. The work is cancelled while it waits for its
+// timer, a margin before another process can lead.
+asio::awaitable<void> stand_for_election(
+    colock::locker locker, std::string office, std::chrono::milliseconds step_interval)
 {
-    std::cout << "leads, fence " << held.fence() << std::endl;
-    asio::steady_timer pause(co_await asio::this_coro::executor);
-    for (int step = 1;; ++step) {
-        std::cout << "step " << step << std::endl;
-        pause.expires_after(step_interval);
-        co_await pause.async_wait(asio::deferred);
-    }
+    const colock::election election(locker, office);
+    co_await election.lead([step_interval](colock::leadership& held) -> asio::awaitable<void> {
+        std::cout << "leads, term " << held.term() << std::endl;
+        asio::steady_timer pause(co_await asio::this_coro::executor);
+        for (int step = 1;; ++step) {
+            std::cout << "step " << step << std::endl;
+            pause.expires_after(step_interval);
+            co_await pause.async_wait(asio::deferred);
+        }
+    });
 }
+//]
 
 } // namespace
 
@@ -61,12 +68,10 @@ try {
     const colock::locker locker(colock::make_adapter(io.get_executor(), backend, tools::built_backends()),
         {.ttl = std::chrono::milliseconds(ttl)});
     const std::chrono::milliseconds interval(step_interval);
-    asio::co_spawn(io,
-        stand_for_election(locker, office, [&](const colock::lock& held) { return lead(held, interval); }),
-        [](std::exception_ptr failure) {
-            if (failure)
-                std::rethrow_exception(failure);
-        });
+    asio::co_spawn(io, stand_for_election(locker, office, interval), [](std::exception_ptr failure) {
+        if (failure)
+            std::rethrow_exception(failure);
+    });
     asio::signal_set signals(io, SIGINT, SIGTERM);
     signals.async_wait([&](auto...) {
         // Ends the election, and the session of the locker, so that other processes do not have to wait for its expiry.

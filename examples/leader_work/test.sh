@@ -39,7 +39,7 @@ begin() {
 }
 leads() { grep -q '^leads' "$scratch/$1"; }
 works() { grep -q '^step 3$' "$scratch/$1"; }
-fence() { sed -n 's/^leads, fence //p' "$scratch/$1"; }
+term() { sed -n 's/^leads, term //p' "$scratch/$1"; }
 # Tells the process to stop, and waits for its end.
 stop() {
     kill "${children[$1]}"
@@ -57,13 +57,13 @@ if [ -n "$url" ]; then
     wait "${children[one]}" 2>/dev/null || true
     leads two && fail "two processes lead"
     until_true "the second leads after the first was killed" works two
-    [ "$(fence two)" -gt "$(fence one)" ] || fail "fences: $(fence one), $(fence two)"
+    [ "$(term two)" -gt "$(term one)" ] || fail "terms: $(term one), $(term two)"
     begin three
     sleep 0.5
     leads three && fail "two processes lead"
     stop two
     until_true "the third leads after the second has stopped" works three
-    [ "$(fence three)" -gt "$(fence two)" ] || fail "fences: $(fence two), $(fence three)"
+    [ "$(term three)" -gt "$(term two)" ] || fail "terms: $(term two), $(term three)"
     stop three
 else
     stop one

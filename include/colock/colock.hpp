@@ -6,9 +6,11 @@
 /// Includes the core and the memory adapter. The headers of the other backends are not included.
 
 #include <colock/clock.hpp>
+#include <colock/election.hpp>
 #include <colock/error.hpp>
 #include <colock/fence_gate.hpp>
 #include <colock/keys.hpp>
+#include <colock/leadership.hpp>
 #include <colock/lock.hpp>
 #include <colock/lock_group.hpp>
 #include <colock/locker.hpp>

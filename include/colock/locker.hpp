@@ -27,6 +27,8 @@
 
 namespace colock::inline v0 {
 
+class election;
+
 /// Makes locks on one backend. A cheap, copyable handle to shared state.
 ///
 /// When the last copy is destroyed, waiting calls end with `errc::shutting_down`. Locks that are held remain valid.
@@ -523,6 +525,7 @@ public:
     }
 
 private:
+    friend class election;
     struct handle;
 
     [[nodiscard]] const std::shared_ptr<detail::core>& core() const noexcept;

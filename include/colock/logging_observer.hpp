@@ -56,10 +56,11 @@ struct logging_options
 ///
 /// - debug: `waiting`, `granted`, `renewed`, `released`, `settled`; `not_granted` because the lock was busy or
 ///   because of a cancellation
-/// - info: `ready`, `reconnected`; `not_granted` of an acquire that was shut down; `lost` because of a shutdown
+/// - info: `ready`, `reconnected`, `elected`, `resigned`; `not_granted` of an acquire that was shut down; `lost`
+/// because of a shutdown
 /// - warning: `suspended`, `unreachable`, `warning`, `at_risk`, `possible_deadlock`; each other `not_granted`;
 ///   `settled` without proof
-/// - error: each other `lost`
+/// - error: each other `lost`; `deposed`
 ///
 /// Times are those of the system clock, in UTC and with milliseconds. Durations are in milliseconds (`waited_ms`,
 /// `held_ms`, `valid_ms`). Lines contain no tokens and no credentials.
@@ -94,6 +95,9 @@ public:
     void at_risk(std::string_view key, const error_code& why) noexcept override;
     void lost(std::string_view key, lost_reason reason, std::chrono::nanoseconds held_for) noexcept override;
     void released(std::string_view key, std::chrono::nanoseconds held_for) noexcept override;
+    void elected(std::string_view key, std::uint64_t term) noexcept override;
+    void resigned(std::string_view key, std::uint64_t term) noexcept override;
+    void deposed(std::string_view key, std::uint64_t term, lost_reason reason) noexcept override;
     void settled(std::string_view key, bool proven) noexcept override;
 
 private:

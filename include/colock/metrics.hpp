@@ -58,6 +58,9 @@ struct metrics_options
 /// - `colock_losses_total`: locks that were lost. Label `reason`, see lost_reason.
 /// - `colock_renewals_total`: leases that were renewed.
 /// - `colock_at_risk_total`: calls of observer::at_risk.
+/// - `colock_elected_total`, `colock_resigned_total`, `colock_deposed_total`: calls of observer::elected, `resigned`
+/// and
+///   `deposed`. The difference of the first and the sum of the others is the number of current leaders.
 /// - `colock_cleanups_total`: calls of observer::settled. Label `proven`: `true` or `false`.
 ///
 /// Histograms with the label `prefix`:
@@ -104,6 +107,9 @@ public:
     void at_risk(std::string_view key, const error_code& why) noexcept override;
     void lost(std::string_view key, lost_reason reason, std::chrono::nanoseconds held_for) noexcept override;
     void released(std::string_view key, std::chrono::nanoseconds held_for) noexcept override;
+    void elected(std::string_view key, std::uint64_t term) noexcept override;
+    void resigned(std::string_view key, std::uint64_t term) noexcept override;
+    void deposed(std::string_view key, std::uint64_t term, lost_reason reason) noexcept override;
     void settled(std::string_view key, bool proven) noexcept override;
 
 private:

@@ -32,6 +32,9 @@ namespace colock::inline v0 {
 /// Each acquire ends with `granted` or `not_granted`. After `granted` follow `released`; or `settled`, if a release is
 /// finished in the background; or `lost` and then `settled`. For an exclusive key of one locker, `released` precedes
 /// the next `granted`, provided that the backend's answers arrive in the order in which it made them.
+///
+/// The lock of an election has these events, too. Its `granted` is followed by `elected`, and each `elected` by either
+/// `resigned` or `deposed`.
 class COLOCK_EXPORT observer
 {
 public:
@@ -60,6 +63,7 @@ public:
     virtual void reconnected(std::string_view backend) noexcept { static_cast<void>(backend); }
     /// A message for the operator. Reported once per cause: a dangerous setting of the server, a connection that the
     /// server refuses, or an operation that it refuses (`errc::access_denied` or `errc::misconfigured_backend`).
+    /// Reported each time: the text of an exception that the body of an `election::lead` has thrown.
     virtual void warning(std::string_view backend, std::string_view message) noexcept
     {
         static_cast<void>(backend), static_cast<void>(message);
@@ -114,6 +118,23 @@ public:
     virtual void released(std::string_view key, std::chrono::nanoseconds held_for) noexcept
     {
         static_cast<void>(key), static_cast<void>(held_for);
+    }
+    /// This process leads the election of the key from now on, see `election`. `term` is the fence of its lock. Follows
+    /// `granted`.
+    virtual void elected(std::string_view key, std::uint64_t term) noexcept
+    {
+        static_cast<void>(key), static_cast<void>(term);
+    }
+    /// This process has given up the leadership: its lock is being released or detached, by its holder or by a
+    /// shutdown. Reported when the release begins, so before `released`.
+    virtual void resigned(std::string_view key, std::uint64_t term) noexcept
+    {
+        static_cast<void>(key), static_cast<void>(term);
+    }
+    /// This process has lost the leadership for this reason, which is not `shutting_down`. Follows `lost`.
+    virtual void deposed(std::string_view key, std::uint64_t term, lost_reason reason) noexcept
+    {
+        static_cast<void>(key), static_cast<void>(term), static_cast<void>(reason);
     }
     /// A lost lock, a release that was not answered, or an acquire that was abandoned or whose outcome was unknown, no
     /// longer holds anything. `proven` is false if the backend could not prove this; in that case the ttl has passed.

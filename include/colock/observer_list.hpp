@@ -47,6 +47,9 @@ public:
     void at_risk(std::string_view key, const error_code& why) noexcept override;
     void lost(std::string_view key, lost_reason reason, std::chrono::nanoseconds held_for) noexcept override;
     void released(std::string_view key, std::chrono::nanoseconds held_for) noexcept override;
+    void elected(std::string_view key, std::uint64_t term) noexcept override;
+    void resigned(std::string_view key, std::uint64_t term) noexcept override;
+    void deposed(std::string_view key, std::uint64_t term, lost_reason reason) noexcept override;
     void settled(std::string_view key, bool proven) noexcept override;
 
 private:

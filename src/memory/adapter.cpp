@@ -31,6 +31,7 @@ public:
                 .fifo = true,
                 .fence = true,
                 .list = true,
+                .lists_fence = true,
                 .events = true,
                 .several = true,
                 .groups = true,

@@ -54,6 +54,9 @@ struct key_counters
     std::array<std::uint64_t, lost_reason_count> losses{};
     std::uint64_t renewals = 0;
     std::uint64_t risks = 0;
+    std::uint64_t elections = 0;
+    std::uint64_t resignations = 0;
+    std::uint64_t depositions = 0;
     std::uint64_t proven_cleanups = 0;
     std::uint64_t unproven_cleanups = 0;
     duration_histogram wait_times;

@@ -164,13 +164,16 @@ std::string metrics::text(
     writer.write_of_prefix("colock_renewals_total", "Leases that were renewed.", &key_counters::renewals);
     writer.write_of_prefix("colock_at_risk_total",
         "Failed renewals, and held locks whose backend could not be reached.", &key_counters::risks);
+    writer.write_of_prefix("colock_elected_total", "Terms in which a process began to lead.", &key_counters::elections);
+    writer.write_of_prefix("colock_resigned_total", "Terms that the leader gave up.", &key_counters::resignations);
+    writer.write_of_prefix("colock_deposed_total", "Terms that the leader lost.", &key_counters::depositions);
     writer.write_cleanups();
     writer.write_of_backend(
         "colock_reconnects_total", "Lost connections that were made again.", &backend_counters::reconnects);
     writer.write_of_backend("colock_suspensions_total", "Lost connections.", &backend_counters::suspensions);
     writer.write_of_backend("colock_unreachable_total",
         "Causes for which a connection could not be made, once for each outage.", &backend_counters::unreachable);
-    writer.write_of_backend("colock_warnings_total", "Warnings about the backend.", &backend_counters::warnings);
+    writer.write_of_backend("colock_warnings_total", "Warnings for the operator.", &backend_counters::warnings);
     write_locks(to, lockers);
     write_backends(to, backends);
     return std::move(to).finish();
@@ -244,6 +247,21 @@ void metrics::released(std::string_view key, std::chrono::nanoseconds held_for) 
         ++counters.releases;
         counters.hold_times.add(held_for, store_->options().hold_buckets);
     });
+}
+
+void metrics::elected(std::string_view key, std::uint64_t) noexcept
+{
+    store_->change_key(key, [](key_counters& counters) { ++counters.elections; });
+}
+
+void metrics::resigned(std::string_view key, std::uint64_t) noexcept
+{
+    store_->change_key(key, [](key_counters& counters) { ++counters.resignations; });
+}
+
+void metrics::deposed(std::string_view key, std::uint64_t, lost_reason) noexcept
+{
+    store_->change_key(key, [](key_counters& counters) { ++counters.depositions; });
 }
 
 void metrics::settled(std::string_view key, bool proven) noexcept

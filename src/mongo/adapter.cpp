@@ -31,6 +31,7 @@ public:
                 .no_ttl = true,
                 .fence = true,
                 .list = true,
+                .lists_fence = true,
                 .events = true,
                 .groups = true,
                 .extends_groups = true,

@@ -49,6 +49,7 @@ public:
                 .fifo = true,
                 .fence = true,
                 .list = true,
+                .lists_fence = true,
                 .events = true,
                 .groups = standard,
                 .expires = false},

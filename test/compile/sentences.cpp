@@ -2,6 +2,7 @@
 //
 // Typical mistakes for which colock has a sentence. The compiler's first error names the line and has the sentence.
 
+#include <colock/election.hpp>
 #include <colock/locker.hpp>
 
 #include <boost/asio/as_tuple.hpp>
@@ -26,6 +27,7 @@ void on_code(boost::system::error_code);
 
 asio::awaitable<void> make_mistakes(colock::locker locker, asio::steady_timer timer, int order)
 {
+    const colock::election election(locker, "k");
     colock::lock_group group = locker.group();
     // Several keys.
     const colock::lock two_keys = co_await locker.acquire({"a", "b"}); // error: a single key has no braces, and several keys need another function: acquire_all
@@ -66,5 +68,9 @@ asio::awaitable<void> make_mistakes(colock::locker locker, asio::steady_timer ti
     co_await locker.async_try_with_lock("k", 5s, [](int) {}); // error: the body takes nothing, or colock::lock&
     co_await locker.with_lock("k", [&]() -> int& { return order; }); // error: the body returns a reference
     co_await locker.async_with_lock("k", [&]() -> int& { return order; }); // error: the body returns a reference
+    co_await election.lead([](int) -> asio::awaitable<void> { co_return; }); // error: the body takes nothing, or colock::leadership&
+    co_await election.lead([](colock::leadership&) {}); // error: the body is a coroutine without a result: it returns boost::asio::awaitable<void>
+    co_await election.lead([]() -> asio::awaitable<int> { co_return 1; }); // error: the body is a coroutine without a result: it returns boost::asio::awaitable<void>
+    election.async_lead([] {}, [](boost::system::error_code) {}); // error: the body is a coroutine without a result: it returns boost::asio::awaitable<void>
     co_await locker.async_with_lock("k", [] { return result(1); }); // error: the result of the body has no default constructor
 }

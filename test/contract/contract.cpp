@@ -128,6 +128,7 @@ constexpr std::pair<contract_case::need, const char*> need_names[] = {
     {&capabilities::fifo, "queue"},
     {&capabilities::fence, "fences"},
     {&capabilities::list, "lists"},
+    {&capabilities::lists_fence, "fences in its lists"},
     {&capabilities::events, "events"},
     {&capabilities::several, "creates of several locks in one step"},
     {&capabilities::groups, "groups by their id"},

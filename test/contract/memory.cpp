@@ -15,6 +15,7 @@ const registration memory_backend({
         .fifo = true,
         .fence = true,
         .list = true,
+        .lists_fence = true,
         .events = true,
         .several = true,
         .groups = true,

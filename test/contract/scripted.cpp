@@ -197,6 +197,7 @@ const remote_registration scripted_backend({
         .fifo = true,
         .fence = true,
         .list = true,
+        .lists_fence = true,
         .events = true,
         .several = true,
         .groups = true,

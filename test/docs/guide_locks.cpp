@@ -59,6 +59,25 @@ asio::awaitable<void> pay(colock::locker locker, std::string ticket)
 }
 //]
 
+//[ election
+// Returns when the locker is shut down. Pass the term to the resource: it is the fence of the leader's lock.
+asio::awaitable<void> lead_index(colock::locker locker)
+{
+    const colock::election election(locker, "index", {.comment = "writes the index"});
+    co_await election.lead([](colock::leadership& held) -> asio::awaitable<void> {
+        for (;;)
+            co_await write_index(held.term());
+    });
+}
+
+// In any process.
+asio::awaitable<std::string> name_of_leader(colock::locker locker)
+{
+    const std::optional<colock::leader> leader = co_await colock::election(locker, "index").leader();
+    co_return leader ? leader->owner + " on " + leader->host : "nobody";
+}
+//]
+
 //[ three_options
 asio::awaitable<void> print_page(colock::locker locker)
 {
@@ -271,6 +290,18 @@ BOOST_AUTO_TEST_CASE(moving)
     virtual_clock::skip(5min);
     BOOST_TEST(code_of(locker.adopt(late)) == colock::errc::not_held);
     BOOST_TEST(code_of(locker.adopt("ticket")) == colock::errc::invalid_options);
+}
+
+BOOST_AUTO_TEST_CASE(leading)
+{
+    BOOST_TEST(run(name_of_leader(locker)) == "nobody");
+    auto leading = colock::testing::start(io, lead_index(locker));
+    while (locker.held_locks().empty())
+        io.poll_one();
+    const auto defaults = locker.defaults();
+    BOOST_TEST(run(name_of_leader(locker)) == defaults.owner + " on " + defaults.host);
+    run(locker.shutdown());
+    BOOST_CHECK_NO_THROW(leading.get(io));
 }
 
 BOOST_AUTO_TEST_CASE(groups_by_their_id)

@@ -1,7 +1,8 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
-#include "../../examples/leader_work/election.hpp"
 #include "guide.hpp"
 #include "support/scripted_adapter.hpp"
+
+#include <colock/election.hpp>
 
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/deferred.hpp>
@@ -318,7 +319,7 @@ BOOST_AUTO_TEST_CASE(signal_reports_work_that_does_not_end)
 
 BOOST_AUTO_TEST_CASE(signal_ends_the_election_of_the_leader_and_of_a_candidate)
 {
-    const auto lead = [](colock::lock&) -> asio::awaitable<void> {
+    const auto body = []() -> asio::awaitable<void> {
         colock::lease_timer work(co_await asio::this_coro::executor, 1h);
         co_await work.async_wait(asio::deferred);
     };
@@ -327,9 +328,9 @@ BOOST_AUTO_TEST_CASE(signal_ends_the_election_of_the_leader_and_of_a_candidate)
     colock::locker second(store);
     auto leader_stopped = colock::testing::start(io, stop_on_signal(first));
     auto candidate_stopped = colock::testing::start(io, stop_on_signal(second));
-    auto leader = colock::testing::start(io, stand_for_election(first, "leader", lead));
+    auto leader = colock::testing::start(io, colock::election(first, "leader").lead(body));
     colock::testing::run_ready(io);
-    auto candidate = colock::testing::start(io, stand_for_election(second, "leader", lead));
+    auto candidate = colock::testing::start(io, colock::election(second, "leader").lead(body));
     colock::testing::run_ready(io);
     BOOST_TEST(first.stats().held == 1U);
     BOOST_TEST(second.stats().waiting == 1U);

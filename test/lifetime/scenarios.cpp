@@ -2,6 +2,10 @@
 #include "scenarios.hpp"
 #include "usual_options.hpp"
 
+#include <colock/election.hpp>
+
+#include <stdexcept>
+
 namespace colock::testing {
 
 using namespace std::chrono_literals;
@@ -62,6 +66,22 @@ asio::awaitable<void> sleeping_body(lock&)
     co_await timer.async_wait(asio::deferred);
 }
 
+asio::awaitable<void> throwing_body()
+{
+    co_await asio::post(asio::deferred);
+    throw std::runtime_error("the work failed");
+}
+
+/// Ends an election, which would otherwise begin the next term.
+void shut_down(scenario_run& run)
+{
+    asio::co_spawn(
+        run.env.io(),
+        [](locker ended) -> asio::awaitable<void> { static_cast<void>(co_await ended.shutdown(1min)); }(
+                             *run.env.locker),
+        asio::detached);
+}
+
 asio::awaitable<void> releasing_body(lock& held)
 {
     co_await held.release();
@@ -114,6 +134,15 @@ std::vector<scenario> make_scenarios()
             s.env.locker->async_with_lock({"a", "k", "z"}, {.ttl = 10h}, body, s.handler());
         };
     };
+    const auto candidate = [](scenario_run& s) { return election(*s.env.locker, "k", {.ttl = 10h}); };
+    const auto lead_awaitable = [candidate](auto body) {
+        return [candidate, body](scenario_run& s) { s.spawn(candidate(s).lead(body)); };
+    };
+    const auto lead_async = [candidate](auto body) {
+        return [candidate, body](scenario_run& s) { candidate(s).async_lead(body, s.handler()); };
+    };
+    const auto campaign_awaitable = [candidate](scenario_run& s) { s.spawn(candidate(s).campaign()); };
+    const auto campaign_async = [candidate](scenario_run& s) { candidate(s).async_campaign(s.handler()); };
     const auto skip_minutes = [](scenario_run& s) { s.env.clock.advance(s.env.io(), 2min); };
     const auto skip_seconds = [](scenario_run& s) { s.env.clock.advance(s.env.io(), 5s); };
     const auto detach_awaitable = [](scenario_run& s) {
@@ -224,6 +253,20 @@ std::vector<scenario> make_scenarios()
             with_several_awaitable(busy_group_body), with_several_async(busy_group_body), {others_release}},
         {"with_lock of several keys, sleeping body", nothing, with_several_awaitable(sleeping_group_body),
             with_several_async(sleeping_group_body), {skip_minutes}},
+        {"campaign, free", nothing, campaign_awaitable, campaign_async, {}},
+        {"campaign, held by another process", other_locker_holds, campaign_awaitable, campaign_async, {others_release}},
+        {"lead, free", nothing, lead_awaitable(sleeping_body), lead_async(sleeping_body), {shut_down}},
+        {"lead, held by another process", other_locker_holds, lead_awaitable(sleeping_body), lead_async(sleeping_body),
+            {others_release, shut_down}},
+        {"lead, two terms", nothing, lead_awaitable(sleeping_body), lead_async(sleeping_body),
+            {skip_minutes, shut_down}},
+        {"lead, throwing body", nothing, lead_awaitable(throwing_body), lead_async(throwing_body),
+            {skip_seconds, shut_down}},
+        {"leader", hold_subject, [candidate](scenario_run& s) { s.spawn(candidate(s).leader()); },
+            [candidate](scenario_run& s) { candidate(s).async_leader(s.handler()); }, {}},
+        {"changed", nothing, [candidate](scenario_run& s) { s.spawn(candidate(s).changed(0)); },
+            [candidate](scenario_run& s) { candidate(s).async_changed(0, s.handler()); },
+            {other_locker_holds, skip_seconds}},
         {"extend", hold_subject, [](scenario_run& s) { s.spawn(s.subject.extend(20s)); },
             [](scenario_run& s) { s.subject.async_extend(20s, s.handler()); }, {}},
         {"release", hold_subject, [](scenario_run& s) { s.spawn(s.subject.release()); },

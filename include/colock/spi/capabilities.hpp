@@ -24,6 +24,9 @@ struct capabilities
     bool fence = false;
     /// `start_listing` is supported.
     bool list = false;
+    /// The status of a lock that `inspect` and `list` report contains its fence. Without this feature,
+    /// `election::leader` and `election::changed` are not supported.
+    bool lists_fence = false;
     /// A release ends a `wait`. Without this feature, the core waits by a timer alone and never calls `wait`.
     bool events = false;
     /// `create_all` is supported: several exclusive locks in one step.

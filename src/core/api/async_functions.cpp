@@ -1,6 +1,7 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #include <colock/detail/async_functions.hpp>
 
+#include <colock/leadership.hpp>
 #include <colock/lock.hpp>
 #include <colock/lock_group.hpp>
 #include <colock/stats.hpp>
@@ -48,6 +49,10 @@ void complete_operation(const std::exception_ptr& failure, operation_handler<voi
 template void run_coroutine(const asio::any_io_executor&, asio::awaitable<void>, operation_handler<void>);
 template void run_coroutine(const asio::any_io_executor&, asio::awaitable<bool>, operation_handler<bool>);
 template void run_coroutine(const asio::any_io_executor&, asio::awaitable<lock>, operation_handler<lock>);
+template void run_coroutine(const asio::any_io_executor&, asio::awaitable<leadership>, operation_handler<leadership>);
+template void run_coroutine(const asio::any_io_executor&, asio::awaitable<leader>, operation_handler<leader>);
+template void run_coroutine(
+    const asio::any_io_executor&, asio::awaitable<std::optional<leader>>, operation_handler<std::optional<leader>>);
 template void run_coroutine(const asio::any_io_executor&, asio::awaitable<lock_group>, operation_handler<lock_group>);
 template void run_coroutine(const asio::any_io_executor&, asio::awaitable<std::optional<lock_group>>,
     operation_handler<std::optional<lock_group>>);

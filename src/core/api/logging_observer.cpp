@@ -236,6 +236,23 @@ void logging_observer::released(std::string_view key, std::chrono::nanoseconds h
     write(log_level::debug, "released", [&](log_line& line) { line.add("key", key).add("held_ms", held_for); });
 }
 
+void logging_observer::elected(std::string_view key, std::uint64_t term) noexcept
+{
+    write(log_level::info, "elected", [&](log_line& line) { line.add("key", key).add("term", term); });
+}
+
+void logging_observer::resigned(std::string_view key, std::uint64_t term) noexcept
+{
+    write(log_level::info, "resigned", [&](log_line& line) { line.add("key", key).add("term", term); });
+}
+
+void logging_observer::deposed(std::string_view key, std::uint64_t term, lost_reason reason) noexcept
+{
+    write(log_level::error, "deposed", [&](log_line& line) {
+        line.add("key", key).add("term", term).add("reason", std::string_view(to_string(reason)));
+    });
+}
+
 void logging_observer::settled(std::string_view key, bool proven) noexcept
 {
     write(proven ? log_level::debug : log_level::warning, "settled",

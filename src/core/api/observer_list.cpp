@@ -94,6 +94,24 @@ void observer_list::released(std::string_view key, std::chrono::nanoseconds held
         each->released(key, held_for);
 }
 
+void observer_list::elected(std::string_view key, std::uint64_t term) noexcept
+{
+    for (const auto& each : observers_)
+        each->elected(key, term);
+}
+
+void observer_list::resigned(std::string_view key, std::uint64_t term) noexcept
+{
+    for (const auto& each : observers_)
+        each->resigned(key, term);
+}
+
+void observer_list::deposed(std::string_view key, std::uint64_t term, lost_reason reason) noexcept
+{
+    for (const auto& each : observers_)
+        each->deposed(key, term, reason);
+}
+
 void observer_list::settled(std::string_view key, bool proven) noexcept
 {
     for (const auto& each : observers_)

@@ -128,12 +128,17 @@ void throw_key_refused(const std::unique_ptr<const failure>& refused, std::strin
 
 } // namespace
 
-asio::awaitable<bool> is_locked(std::shared_ptr<core> self, std::string key)
+asio::awaitable<std::vector<lock_status>> holders(std::shared_ptr<core> self, std::string key)
 {
     throw_key_refused(check_key(key, self->limits), key, self->backend_name());
     listing_request request{.filter = {.key = std::move(key)}};
-    const auto seen = co_await ask(std::move(self), std::move(request));
-    co_return !seen.locks.empty();
+    auto seen = co_await ask(std::move(self), std::move(request));
+    co_return std::move(seen.locks);
+}
+
+asio::awaitable<bool> is_locked(std::shared_ptr<core> self, std::string key)
+{
+    co_return !(co_await holders(std::move(self), std::move(key))).empty();
 }
 
 asio::awaitable<lock_page> list_page(std::shared_ptr<core> self, filter which, std::string cursor)

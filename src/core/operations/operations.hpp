@@ -3,7 +3,10 @@
 
 #include <colock/clock.hpp>
 #include <colock/detail/async_functions.hpp>
+#include <colock/detail/body.hpp>
+#include <colock/detail/election_operations.hpp>
 #include <colock/detail/locker_operations.hpp>
+#include <colock/leadership.hpp>
 #include <colock/lock.hpp>
 #include <colock/lock_group.hpp>
 #include <colock/options.hpp>
@@ -20,9 +23,10 @@
 #include <string_view>
 #include <vector>
 
-/// The operations of lockers, locks and groups; those that colock/locker.hpp uses are declared in
-/// colock/detail/locker_operations.hpp. Each coroutine owns what it needs, so the handle it was called on may
-/// be destroyed. The `start_` functions do the same for a completion handler; see run_operation.hpp.
+/// The operations of lockers, locks and groups; those that colock/locker.hpp and colock/election.hpp
+/// use are declared in colock/detail/locker_operations.hpp and colock/detail/election_operations.hpp. Each coroutine
+/// owns what it needs, so the handle it was called on may be destroyed. The `start_` functions do the same for a
+/// completion handler; see run_operation.hpp.
 namespace colock::inline v0::detail::operations {
 
 // prepare.cpp
@@ -77,6 +81,8 @@ void start_lost(operation_handler<lost_reason> handler, std::shared_ptr<core> se
 void start_first_lost(operation_handler<lost_lock> handler, std::shared_ptr<core> self, std::vector<record::ptr> held);
 
 // admin.cpp
+/// Asks the backend for the holders of a key.
+[[nodiscard]] asio::awaitable<std::vector<lock_status>> holders(std::shared_ptr<core> self, std::string key);
 /// \returns the cursor of the next step; empty after the last one
 [[nodiscard]] asio::awaitable<std::string> purge_step(
     std::shared_ptr<core> self, std::size_t limit, std::string cursor);
@@ -84,6 +90,11 @@ void start_first_lost(operation_handler<lost_lock> handler, std::shared_ptr<core
 [[nodiscard]] std::vector<waiting_acquire> waiting_acquires(core& self);
 [[nodiscard]] locker_stats stats(core& self);
 [[nodiscard]] locker_options defaults(const core& self);
+
+// with_lock.cpp
+/// Campaigns, and runs `body` while this process leads, as `run_with_lock` does under a lock.
+[[nodiscard]] asio::awaitable<bool> run_term(
+    std::shared_ptr<core> self, std::string key, acquire_options options, body_ref<leadership> body);
 
 // shutdown.cpp
 /// Called when the last locker handle is destroyed. Ends the waiters; held locks stay.

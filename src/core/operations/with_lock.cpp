@@ -20,6 +20,7 @@
 #include <boost/asio/this_coro.hpp>
 #include <boost/container/small_vector.hpp>
 
+#include <concepts>
 #include <optional>
 #include <tuple>
 
@@ -376,12 +377,14 @@ body_locks locks_of(const lock_group& held)
     return all;
 }
 
-template <class Keys>
+template <class Keys, class Held>
 asio::awaitable<bool> run_under_lock(std::shared_ptr<core> self, Keys keys, std::optional<lease_clock::duration> within,
-    acquire_options options, body_ref<held_by<Keys>> body)
+    acquire_options options, body_ref<Held> body)
 {
-    std::optional<held_by<Keys>> held;
-    if (within)
+    std::optional<Held> held;
+    if constexpr (std::same_as<Held, leadership>)
+        held = co_await operations::campaign(self, std::move(keys), std::move(options));
+    else if (within)
         held = co_await try_acquire_for_body(self, std::move(keys), *within, std::move(options));
     else
         held = co_await acquire_for_body(self, std::move(keys), std::move(options));
@@ -427,6 +430,12 @@ asio::awaitable<bool> run_with_lock(std::shared_ptr<core> self, group_members ke
     std::optional<lease_clock::duration> within, acquire_options options, body_ref<lock_group> body)
 {
     return run_under_lock(std::move(self), std::move(keys), within, std::move(options), body);
+}
+
+asio::awaitable<bool> operations::run_term(
+    std::shared_ptr<core> self, std::string key, acquire_options options, body_ref<leadership> body)
+{
+    return run_under_lock(std::move(self), std::move(key), std::nullopt, std::move(options), body);
 }
 
 } // namespace colock::inline v0::detail

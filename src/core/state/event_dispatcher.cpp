@@ -26,7 +26,10 @@ void report(observer& listener, const lock_event& event)
     case kind::possible_deadlock:
         return listener.possible_deadlock(key, event.span, place_of(*subject), event.waiting_at);
     case kind::granted:
-        return listener.granted(key, subject->fence, event.span);
+        listener.granted(key, subject->fence, event.span);
+        if (subject->is_leadership)
+            listener.elected(key, subject->fence);
+        return;
     case kind::not_granted:
         return listener.not_granted(key, event.why, event.span);
     case kind::renewed:
@@ -34,9 +37,16 @@ void report(observer& listener, const lock_event& event)
     case kind::at_risk:
         return listener.at_risk(key, event.why);
     case kind::lost:
-        return listener.lost(key, event.reason, event.span);
+        listener.lost(key, event.reason, event.span);
+        if (subject->is_leadership && event.reason == lost_reason::shutting_down)
+            listener.resigned(key, subject->fence);
+        else if (subject->is_leadership)
+            listener.deposed(key, subject->fence, event.reason);
+        return;
     case kind::released:
         return listener.released(key, event.span);
+    case kind::resigned:
+        return listener.resigned(key, subject->fence);
     case kind::settled:
         return listener.settled(key, event.proven);
     }

@@ -35,6 +35,7 @@ struct lock_event
         at_risk,
         lost,
         released,
+        resigned,
         settled,
     };
 

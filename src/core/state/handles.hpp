@@ -1,6 +1,7 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #pragma once
 
+#include <colock/leadership.hpp>
 #include <colock/lock.hpp>
 #include <colock/lock_group.hpp>
 
@@ -26,6 +27,7 @@ struct core::handles
         made.by_id_ = by_id;
         return made;
     }
+    [[nodiscard]] static leadership make_leadership(lock&& elected) noexcept { return leadership(std::move(elected)); }
     [[nodiscard]] static record& record_of(const lock& held) noexcept { return record::of(held.record_); }
     [[nodiscard]] static core& core_of(const lock& held) noexcept { return *held.core_; }
 };

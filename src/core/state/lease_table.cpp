@@ -224,11 +224,18 @@ void lease_table::end_lease(record& held, lost_reason reason, deferred_actions& 
                 .reason = reason,
                 .span = held.release_state().held.span()});
     } else {
-        ++shard_.stats.releases;
+        count_release(held);
     }
     shard_.timers.schedule(held, held.answer_by);
     notify_end(held, actions.wakes);
     cleanup_.start_release(held, actions);
+}
+
+void lease_table::count_release(record& held)
+{
+    ++shard_.stats.releases;
+    if (shard_.options.observer && held.is_leadership)
+        shard_.events.add({.what = lock_event::kind::resigned, .subject = &held});
 }
 
 void lease_table::notify_end(record& held, wake_list& wakes)
@@ -249,7 +256,7 @@ void lease_table::detach(record& held, deferred_actions& actions)
         queue->holder = nullptr;
     // The waiters have to learn the new expiry from the backend.
     shard_.queues.wake_heads(held, actions.wakes);
-    ++shard_.stats.releases;
+    count_release(held);
     note_hold_time(held);
     if (shard_.options.observer)
         shard_.events.add(

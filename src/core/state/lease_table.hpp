@@ -88,6 +88,8 @@ private:
     void watch_session(record& held);
     /// Wakes the waiters of a lease that has ended.
     void notify_end(record& held, wake_list& wakes);
+    /// Counts a lock that its holder has given up, and reports it if it is that of a leader.
+    void count_release(record& held);
     /// Reports the grant to the observer, if there is one.
     void report_grant(record& held, time_point now);
 

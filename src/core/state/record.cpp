@@ -54,6 +54,7 @@ void record::continue_for(record& replaced) noexcept
     started = replaced.started;
     place.reported = replaced.place.reported;
     attempts_made.store(replaced.attempts_made.load(std::memory_order_relaxed), std::memory_order_relaxed);
+    is_leadership = replaced.is_leadership;
     plan.set_options(replaced.plan.renews(), replaced.plan.max_hold());
     acquire.continue_for(replaced.acquire);
     group_in_progress = std::exchange(replaced.group_in_progress, nullptr);

@@ -279,6 +279,8 @@ public:
 
     // Small members of the lease.
     bool granted : 1 = false;
+    /// The lock of an election: its events are reported as those of a leader, too.
+    bool is_leadership : 1 = false;
     /// The loss has already been reported to a release.
     bool loss_reported : 1 = false;
     /// The shutdown has already ended this lock, or stopped its body.

@@ -23,6 +23,7 @@ inline constexpr capabilities zookeeper_capabilities{.shared = true,
     .fifo = true,
     .fence = true,
     .list = true,
+    .lists_fence = true,
     .events = true,
     .groups = true,
     .expires = false};

@@ -110,6 +110,9 @@ void report_everything(observer& to)
     to.at_risk("a:b", errc::outcome_unknown);
     to.lost("a:b", lost_reason::expired, 1ms);
     to.released("a:b", 5us);
+    to.elected("a:b", 7);
+    to.resigned("a:b", 7);
+    to.deposed("a:b", 7, lost_reason::broken);
     to.settled("a:b", true);
 }
 
@@ -126,6 +129,12 @@ BOOST_FIXTURE_TEST_CASE(text_line_has_time_level_event_and_fields, log_fixture)
     BOOST_TEST(take_text() == "warning settled key=\"a:b\" proven=false");
     log.released("a:b", 5us);
     BOOST_TEST(take_text() == "debug released key=\"a:b\" held_ms=0.005");
+    log.elected("a:b", 7);
+    BOOST_TEST(take_text() == "info elected key=\"a:b\" term=7");
+    log.resigned("a:b", 7);
+    BOOST_TEST(take_text() == "info resigned key=\"a:b\" term=7");
+    log.deposed("a:b", 7, lost_reason::broken);
+    BOOST_TEST(take_text() == "error deposed key=\"a:b\" term=7 reason=\"broken\"");
     const auto acquired_at = std::source_location::current();
     const auto waiting_at = std::source_location::current();
     log.possible_deadlock("a:b", 1500ms, acquired_at, waiting_at);
@@ -167,7 +176,8 @@ BOOST_FIXTURE_TEST_CASE(json_line_is_an_object_with_the_same_fields, log_fixture
 BOOST_FIXTURE_TEST_CASE(every_event_is_one_line_in_both_formats, log_fixture)
 {
     constexpr std::string_view events[] = {"ready", "unreachable", "suspended", "reconnected", "warning", "waiting",
-        "possible_deadlock", "granted", "not_granted", "renewed", "at_risk", "lost", "released", "settled"};
+        "possible_deadlock", "granted", "not_granted", "renewed", "at_risk", "lost", "released", "elected", "resigned",
+        "deposed", "settled"};
     for (const auto format : {log_format::text, log_format::json}) {
         auto log = make({.level = log_level::debug, .format = format});
         report_everything(log);
@@ -242,10 +252,10 @@ BOOST_FIXTURE_TEST_CASE(events_below_the_level_are_not_written, log_fixture)
             BOOST_TEST((each.level >= level));
         return std::exchange(lines, {}).size();
     };
-    BOOST_TEST(count_at(log_level::debug) == 14U);
-    BOOST_TEST(count_at(log_level::info) == 8U);
-    BOOST_TEST(count_at(log_level::warning) == 6U);
-    BOOST_TEST(count_at(log_level::error) == 1U);
+    BOOST_TEST(count_at(log_level::debug) == 17U);
+    BOOST_TEST(count_at(log_level::info) == 11U);
+    BOOST_TEST(count_at(log_level::warning) == 7U);
+    BOOST_TEST(count_at(log_level::error) == 2U);
 }
 
 BOOST_AUTO_TEST_CASE(exception_of_the_sink_drops_the_line)

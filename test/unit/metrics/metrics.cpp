@@ -90,7 +90,15 @@ BOOST_AUTO_TEST_CASE(events_of_a_key_are_counted_under_its_prefix)
     counted.lost("a:1", lost_reason::session, 1s);
     counted.settled("a:1", true);
     counted.settled("a:1", false);
+    for (const std::uint64_t term : {1U, 2U, 3U})
+        counted.elected("a:1", term);
+    counted.resigned("a:1", 1);
+    counted.deposed("a:1", 2, lost_reason::expired);
+    counted.deposed("a:1", 3, lost_reason::broken);
     const auto text = counted.text();
+    BOOST_TEST(value_of(text, R"(colock_elected_total{prefix="a"})") == "3");
+    BOOST_TEST(value_of(text, R"(colock_resigned_total{prefix="a"})") == "1");
+    BOOST_TEST(value_of(text, R"(colock_deposed_total{prefix="a"})") == "2");
     BOOST_TEST(value_of(text, R"(colock_waits_total{prefix="a"})") == "1");
     BOOST_TEST(value_of(text, R"(colock_renewals_total{prefix="a"})") == "2");
     BOOST_TEST(value_of(text, R"(colock_at_risk_total{prefix="a"})") == "1");
