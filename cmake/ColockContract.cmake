@@ -27,6 +27,7 @@ set(colock_contract_sources
     test/contract/remote_late.cpp
     test/contract/remote_lost.cpp
     test/contract/remote_outages.cpp
+    test/contract/remote_resumed.cpp
     test/contract/remote_shutdowns.cpp
     test/contract/remote_waiters.cpp
     test/support/driver.cpp

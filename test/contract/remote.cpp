@@ -13,6 +13,12 @@ cases& remote_cases()
     return all;
 }
 
+cases& replicated_cases()
+{
+    static cases all;
+    return all;
+}
+
 std::ostream& operator<<(std::ostream& out, lost_part what)
 {
     return out << (what == lost_part::request ? "request" : "reply");
@@ -24,7 +30,7 @@ std::size_t event_recorder::count(std::string_view what) const
 }
 
 remote_fixture::remote_fixture(asio::io_context& io, remote_environment& backend_environment)
-    : fixture(io, backend_environment, backend_environment.make_linked(backend_environment.short_ttl() * 14)),
+    : waiting_fixture(io, backend_environment, backend_environment.make_linked(backend_environment.short_ttl() * 14)),
       environment_(backend_environment), direct_driver_(another())
 {
 }
@@ -58,7 +64,7 @@ locker remote_fixture::make_direct_locker()
     return make_other_locker(std::move(options));
 }
 
-void remote_fixture::until(const std::function<bool()>& reached, where at)
+void waiting_fixture::until(const std::function<bool()>& reached, where at)
 {
     testing::run_ready(io(), at);
     const auto end = lease_clock::now() + short_ttl() * 30;
@@ -105,7 +111,7 @@ void remote_fixture::settle(const claim_ptr& claim, where at)
     until([&] { return abandon_once(claim); }, at);
 }
 
-bool remote_fixture::out_of_work()
+bool waiting_fixture::out_of_work()
 {
     io().restart();
     io().poll();
@@ -126,13 +132,40 @@ void remote_fixture::check_end()
     until([&] { return out_of_work(); });
 }
 
+replicated_fixture::replicated_fixture(asio::io_context& io, replicated_environment& backend_environment)
+    : waiting_fixture(io, backend_environment, backend_environment.make_linked(backend_environment.short_ttl())),
+      environment_(backend_environment), direct_driver_(another())
+{
+}
+
+driver replicated_fixture::make_linked_driver()
+{
+    return {io(), others_.emplace_back(environment_.make_linked(timeout()))};
+}
+
+locker replicated_fixture::make_linked_locker()
+{
+    return locker(others_.emplace_back(environment_.make_linked(timeout())),
+        {.retry = retry_policy::fixed(20ms), .operation_timeout = timeout()});
+}
+
+void replicated_fixture::check_end()
+{
+    others_.push_back(shared_backend());
+    others_.push_back(direct_driver_.shared_backend());
+    for (const auto& each : others_)
+        run(each->close(timeout() * 10));
+    until([&] { return out_of_work(); });
+}
+
 namespace {
 
-void run(const remote_backend& tested, const contract_case& which)
+template <class Fixture>
+void run(const auto& tested, const contract_case& which)
 {
     asio::io_context io;
     const auto backend_environment = tested.make_environment(io);
-    remote_fixture env(io, *backend_environment);
+    Fixture env(io, *backend_environment);
     check_declared_capabilities(tested.name, tested.capabilities, env.capabilities());
     which.body(env);
     env.check_end();
@@ -143,7 +176,13 @@ void run(const remote_backend& tested, const contract_case& which)
 remote_registration::remote_registration(remote_backend tested)
 {
     add_suite(tested.name + "_remote", tested.capabilities, tested.skip_reason, remote_cases(),
-        [tested](const contract_case& which) { run(tested, which); });
+        [tested](const contract_case& which) { run<remote_fixture>(tested, which); });
+}
+
+replicated_registration::replicated_registration(replicated_backend tested)
+{
+    add_suite(tested.name + "_replicated", tested.capabilities, tested.skip_reason, replicated_cases(),
+        [tested](const contract_case& which) { run<replicated_fixture>(tested, which); });
 }
 
 } // namespace colock::contract

@@ -12,8 +12,8 @@
 #include <vector>
 
 /// Contract tests for adapters that use a server. The tests make the connection to the server and the server itself
-/// fail. They belong to the same target as the adapter contract. The environment of a backend implements five kinds of
-/// faults, on a server that belongs to one test case:
+/// fail. They belong to the same target as the adapter contract. There are six kinds of faults. The environment of a
+/// backend implements five of them, on a server that belongs to one test case:
 ///
 ///     const colock::contract::remote_registration table_server({
 ///         .name = "table",
@@ -21,7 +21,9 @@
 ///         .make_environment = [](boost::asio::io_context& io) { return std::make_unique<table_behind_link>(io); },
 ///     });
 ///
-/// The registration adds the test suite table_remote.
+/// The registration adds the test suite table_remote. The sixth fault is for backends with several servers. It has an
+/// environment of its own, `replicated_environment`, and a `replicated_registration`, which adds the test suite
+/// table_replicated.
 namespace colock::contract {
 
 /// The message that a link loses. The connection ends with it.
@@ -74,6 +76,22 @@ public:
     [[nodiscard]] virtual std::vector<std::string> stored() = 0;
 };
 
+/// The servers of one test case, which take over from each other, or which are asked together. The test can pause one
+/// of them.
+class replicated_environment : public environment
+{
+public:
+    /// Makes an adapter that uses the server that `pause` pauses, if the adapter can choose a server. The adapters of
+    /// `make` can use the other servers while that server is paused.
+    /// \param timeout the operation timeout of the adapter.
+    [[nodiscard]] virtual std::shared_ptr<adapter> make_linked(std::chrono::milliseconds timeout) = 0;
+
+    /// Fault 6. True: pauses one server, as SIGSTOP does. Its connections stay open, and it executes nothing. If
+    /// another server has to take over, the server that is paused is the one whose task is taken over. False: the
+    /// server continues where it was paused, as after SIGCONT.
+    virtual void pause(bool paused) = 0;
+};
+
 /// Implements `environment::pass_time` in real time.
 void pass_real_time(asio::io_context& io, lease_clock::duration span);
 
@@ -96,6 +114,27 @@ class remote_registration
 public:
     /// Adds the test suite of `tested`.
     explicit remote_registration(remote_backend tested);
+};
+
+/// A backend to be tested that uses several servers.
+struct replicated_backend
+{
+    /// Name of the backend: letters, digits and underscores.
+    std::string name;
+    /// The `capabilities()` of its adapters.
+    colock::capabilities capabilities;
+    /// Makes the servers of one test case, whose client side runs on this context.
+    std::function<std::unique_ptr<replicated_environment>(asio::io_context&)> make_environment;
+    /// Returns why the backend cannot be tested, see `backend`.
+    std::function<std::string()> skip_reason{};
+};
+
+/// Registers the tests of one backend with several servers. Define one object per backend at namespace scope.
+class replicated_registration
+{
+public:
+    /// Adds the test suite of `tested`.
+    explicit replicated_registration(replicated_backend tested);
 };
 
 } // namespace colock::contract

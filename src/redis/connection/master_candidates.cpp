@@ -45,6 +45,12 @@ std::optional<endpoint> master_candidates::take_next()
     return best;
 }
 
+void master_candidates::begin_again(const endpoint& current)
+{
+    std::ranges::fill(sentinels_, sentinel_state());
+    std::erase(tried_, current);
+}
+
 std::vector<failure_ptr> master_candidates::failures() const
 {
     std::vector<failure_ptr> result;

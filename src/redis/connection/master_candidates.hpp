@@ -32,6 +32,8 @@ public:
     /// have the same number of Sentinels, it is the one that the first Sentinel of the URL names. Empty if there is
     /// none.
     [[nodiscard]] std::optional<endpoint> take_next();
+    /// Forgets the answers of all Sentinels, because they are asked again, and that `current` was tried.
+    void begin_again(const endpoint& current);
     /// Failures of the Sentinels, in the order of the URL.
     [[nodiscard]] std::vector<failure_ptr> failures() const;
 

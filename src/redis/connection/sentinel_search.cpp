@@ -90,6 +90,14 @@ void sentinel_search::request_next(failure_ptr why)
     deliver();
 }
 
+void sentinel_search::confirm(const endpoint& current)
+{
+    close_connections();
+    candidates_.begin_again(current);
+    is_requested_ = true;
+    start();
+}
+
 void sentinel_search::deliver()
 {
     if (!handler_ || !is_requested_ || !candidates_.is_decided())
@@ -137,6 +145,11 @@ failure_ptr sentinel_search::join_server_failures() const
 void sentinel_search::stop()
 {
     handler_ = nullptr;
+    close_connections();
+}
+
+void sentinel_search::close_connections()
+{
     for (auto& each : connections_) {
         if (each)
             each->close();

@@ -22,7 +22,8 @@ namespace colock::inline v0::redis::detail {
 class sentinel_search : public std::enable_shared_from_this<sentinel_search>
 {
 public:
-    /// Called with the next address to try, or with the reason why there is none.
+    /// Called with the next address to try, or with the reason why there is none. After a call of `confirm`, also with
+    /// the current address if the Sentinels still name it.
     using handler = std::function<void(const endpoint& master, const failure_ptr& why)>;
 
     sentinel_search(connection_factory& factory, const settings& config, handler on_address);
@@ -32,11 +33,15 @@ public:
     /// Requests another address, because the last one has failed because of `why`. The handler is called once, perhaps
     /// before this function returns, with an address that it was not called with before.
     void request_next(failure_ptr why);
+    /// Asks all Sentinels again, after the server at `current` has accepted a connection, and requests the address that
+    /// they name now. Addresses that have failed before are not tried again.
+    void confirm(const endpoint& current);
     /// Stops the search. The handler is not called again.
     void stop();
 
 private:
     void query(std::size_t index);
+    void close_connections();
     void on_reply(std::size_t index, const reply_list& replies);
     void connection_ended(std::size_t index, const error_code& code);
     void deliver();

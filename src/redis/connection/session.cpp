@@ -38,9 +38,19 @@ void session::connect()
             if (why)
                 self->fail_to_connect(why);
             else
-                self->connect_to(master);
+                self->on_named(master);
         });
     search_->start();
+}
+
+void session::on_named(const endpoint& master)
+{
+    if (unconfirmed_ && master == where_) {
+        accept(*std::exchange(unconfirmed_, std::nullopt));
+        return;
+    }
+    drop_connection();
+    connect_to(master);
 }
 
 void session::connect_to(const endpoint& where)
@@ -69,9 +79,21 @@ void session::on_set_up(const failure_ptr& refused, const connection_setup::iden
             fail_to_connect(refused);
         return;
     }
+    connection_->note_established();
+    if (!search_) {
+        accept(identity);
+        return;
+    }
+    // The server may have been paused before it has answered, and replaced meanwhile. It would not know that, and
+    // confirm and grant locks that the new master has granted to others.
+    unconfirmed_ = identity;
+    search_->confirm(where_);
+}
+
+void session::accept(const connection_setup::identity& identity)
+{
     if (const auto old = std::exchange(search_, nullptr))
         old->stop();
-    connection_->note_established();
     identity_ = identity;
     plan().note_accepted();
     opened();
@@ -93,9 +115,10 @@ void session::connection_ended(const error_code& code)
 
 bool session::try_next_address(const failure_ptr& why)
 {
-    // There is a search only until the connection is open.
+    // There is a search only until the connection is open. A server that ends an accepted connection is tried again
+    // after a delay.
     const auto search = search_;
-    if (!search)
+    if (!search || unconfirmed_)
         return false;
     drop_connection();
     search->request_next(why);
@@ -111,6 +134,7 @@ void session::disconnect()
 
 void session::drop_connection()
 {
+    unconfirmed_.reset();
     if (const auto old = std::exchange(setup_, nullptr))
         old->stop();
     if (connection_)

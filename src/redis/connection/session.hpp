@@ -11,6 +11,7 @@
 
 #include <atomic>
 #include <memory>
+#include <optional>
 #include <string>
 
 namespace colock::inline v0::redis::detail {
@@ -46,9 +47,14 @@ private:
     void disconnect() override;
     [[nodiscard]] std::string address() const override;
     void connect_to(const endpoint& where);
+    /// The Sentinels name this address.
+    void on_named(const endpoint& master);
     void on_set_up(const failure_ptr& refused, const connection_setup::identity& identity);
+    /// Uses the connection, which was set up.
+    void accept(const connection_setup::identity& identity);
     void connection_ended(const error_code& code);
-    /// Tries the next address that the Sentinels have named. Returns false if the address is not from Sentinels.
+    /// Tries the next address that the Sentinels have named. Returns false if the address is not from Sentinels, or if
+    /// the server has accepted the connection.
     bool try_next_address(const failure_ptr& why);
     void drop_connection();
 
@@ -61,6 +67,9 @@ private:
     std::shared_ptr<server_connection> connection_;
     endpoint where_;
     connection_setup::identity identity_;
+    /// Identity of the server that has accepted the current connection, until the Sentinels have confirmed that it is
+    /// the master.
+    std::optional<connection_setup::identity> unconfirmed_;
     failure_ptr sorted_sets_refused_;
     remote::lost_requests lost_;
 };

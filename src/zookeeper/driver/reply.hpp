@@ -112,6 +112,8 @@ struct change
         create,
         remove,
         write,
+        /// Changes nothing. Fails if the node does not exist.
+        check,
     };
     kind what;
     std::string path;

@@ -32,6 +32,9 @@ transaction::transaction(request& replaced, const std::vector<change>& changes, 
         case change::kind::write:
             zoo_set_op_init(&operation, each.path.c_str(), each.data.data(), length, -1, &stats_[i]);
             break;
+        case change::kind::check:
+            zoo_check_op_init(&operation, each.path.c_str(), -1);
+            break;
         }
     }
 }

@@ -43,14 +43,6 @@ void on_void(int code, const void* data)
     answer(code, data, [](request&) {});
 }
 
-void on_synced(int code, const char* value, const void* data)
-{
-    answer(code, data, [&](request& sent) {
-        if (value && code != ZOK)
-            sent.answer.text = value;
-    });
-}
-
 void on_created(int code, const char* value, const Stat* stat, const void* data)
 {
     answer(code, data, [&](request& sent) {
@@ -296,12 +288,6 @@ void zk_client::exists(const std::string& path, std::unique_ptr<request> sent)
 {
     const guard lock(*this);
     track(zoo_aexists(driver_, path.c_str(), 0, &on_stat, sent.get()), std::move(sent));
-}
-
-void zk_client::sync(const std::string& path, std::unique_ptr<request> sent)
-{
-    const guard lock(*this);
-    track(zoo_async(driver_, path.c_str(), &on_synced, sent.get()), std::move(sent));
 }
 
 void zk_client::multi(const std::vector<change>& changes, std::unique_ptr<request> sent)

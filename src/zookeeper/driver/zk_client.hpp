@@ -136,7 +136,6 @@ public:
     void read(const std::string& path, bool watches, std::unique_ptr<request> sent);
     void children(const std::string& path, bool watches, std::unique_ptr<request> sent);
     void exists(const std::string& path, std::unique_ptr<request> sent);
-    void sync(const std::string& path, std::unique_ptr<request> sent);
     /// Carries out all changes or none. The replies for created nodes contain no stat.
     void multi(const std::vector<change>& changes, std::unique_ptr<request> sent);
 

@@ -118,7 +118,6 @@ private:
 void requests::submit(pending_request added, reply_handler done)
 {
     constexpr std::array writing{kind::enter, kind::leave, kind::create, kind::remove, kind::write, kind::multi};
-    // A sync is not a write: the leader answers it even if it has lost its followers.
     const bool writes = std::ranges::find(writing, added.what) != writing.end();
     added.driver_request = std::make_unique<request>(std::move(done), writes);
     std::size_t size = added.path.size() + added.name.size() + added.data.size();
@@ -322,9 +321,6 @@ void requests::send(zk_client& by, pending_request& which)
     case kind::exists:
         by.exists(which.path, std::move(sent));
         return;
-    case kind::sync:
-        by.sync(which.path, std::move(sent));
-        return;
     case kind::multi:
         by.multi(which.changes, std::move(sent));
         return;
@@ -393,7 +389,7 @@ void requests::exists(const std::string& path, reply_handler done)
 
 void requests::sync(const std::string& path, reply_handler done)
 {
-    submit({.what = kind::sync, .path = path}, std::move(done));
+    multi({{.what = change::kind::check, .path = path}}, std::move(done));
 }
 
 void requests::multi(std::vector<change> changes, reply_handler done)

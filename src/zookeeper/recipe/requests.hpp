@@ -82,7 +82,11 @@ public:
     void forget_lists() noexcept { recent_lists_.clear(); }
     void forget_old_lists() noexcept { recent_lists_.forget_old(lease_clock::now()); }
     void exists(const std::string& path, reply_handler done);
-    /// Reads after this request return a state that is not older than the request.
+    /// Reads after this request return a state that is not older than the request. The node may be missing.
+    ///
+    /// The request is a transaction that changes nothing, because only a majority can carry it out, and the server
+    /// answers later reads of the session after it. The server's own `sync` proves less: a leader that was paused, or
+    /// is cut off, answers it and all reads from the past, although the others have replaced it.
     void sync(const std::string& path, reply_handler done);
     void multi(std::vector<change> changes, reply_handler done);
 
@@ -108,7 +112,6 @@ private:
         children,
         children_and_watch,
         exists,
-        sync,
         multi,
     };
     struct pending_request

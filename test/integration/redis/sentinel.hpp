@@ -11,6 +11,7 @@
 #include <boost/asio/io_context.hpp>
 
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <fstream>
 #include <optional>
@@ -69,6 +70,38 @@ private:
     asio::io_context io_;
     peer speaks_;
     std::thread thread_;
+};
+
+/// A Sentinel process that alone decides to replace a master. It monitors the server at `master_port` under the name
+/// "main".
+class deciding_sentinel
+{
+public:
+    /// \param down_after how long the master has to be silent before it is replaced
+    deciding_sentinel(std::uint16_t master_port, std::chrono::milliseconds down_after)
+    {
+        const auto config = folder_ / "sentinel.conf";
+        std::ofstream(config) << "port " << port_ << "\nbind 127.0.0.1\ndir " << folder_.path().string()
+                              << "\nsentinel monitor main 127.0.0.1 " << master_port
+                              << " 1\nsentinel down-after-milliseconds main " << down_after.count()
+                              << "\nsentinel failover-timeout main 1000\n";
+        process_.emplace(
+            std::vector<std::string>{from_environment("COLOCK_REDIS_SERVER", "redis-server"), config, "--sentinel"},
+            folder_ / "log");
+        wait_until_serving(*process_, port_, "the Sentinel does not start");
+    }
+    [[nodiscard]] std::string address() const { return "127.0.0.1:" + std::to_string(port_); }
+    /// Returns whether the Sentinel knows this replica, so that it can promote it.
+    [[nodiscard]] bool knows(std::uint16_t replica_port) const
+    {
+        return redis_shell(port_)({"SENTINEL", "REPLICAS", "main"}).find(std::to_string(replica_port)) !=
+               std::string::npos;
+    }
+
+private:
+    const temporary_folder folder_{};
+    const std::uint16_t port_ = free_port();
+    std::optional<child_process> process_{};
 };
 
 /// A Sentinel process with TLS. It monitors the server at `master_port` under the name "main".

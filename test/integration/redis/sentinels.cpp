@@ -12,7 +12,6 @@
 #include <boost/test/unit_test.hpp>
 
 #include <atomic>
-#include <fstream>
 #include <optional>
 #include <string>
 #include <thread>
@@ -134,28 +133,12 @@ BOOST_AUTO_TEST_CASE(new_master_is_found_after_failover)
     redis_server first;
     redis_server second;
     second({"REPLICAOF", "127.0.0.1", std::to_string(first.port())});
-    const temporary_folder folder;
-    const auto port = free_port();
-    const auto config = folder / "sentinel.conf";
-    {
-        std::ofstream out(config);
-        out << "port " << port << "\nbind 127.0.0.1\ndir " << folder.path().string()
-            << "\nsentinel monitor main 127.0.0.1 " << first.port()
-            << " 1\nsentinel down-after-milliseconds main 1500\nsentinel failover-timeout main 1000\n";
-    }
-    const child_process sentinel(
-        {from_environment("COLOCK_REDIS_SERVER", "redis-server"), config, "--sentinel"}, folder / "log");
-    client_side client({.url = "redis+sentinel://127.0.0.1:" + std::to_string(free_port()) +
-                               ",127.0.0.1:" + std::to_string(port) + "/main",
-        .operation_timeout = 20s});
+    const deciding_sentinel decides(first.port(), 1500ms);
+    client_side client(
+        {.url = url_of({"127.0.0.1:" + std::to_string(free_port()), decides.address()}), .operation_timeout = 20s});
     client.test_driver.grant(driver::exclusive("k"));
     BOOST_TEST(first({"EXISTS", "{colock}:k"}) == "1");
-    // The Sentinel can promote only a replica that it knows.
-    const auto known = [&] {
-        return redis_shell(port)({"SENTINEL", "REPLICAS", "main"}).find(std::to_string(second.port())) !=
-               std::string::npos;
-    };
-    for (int i = 0; i < 200 && !known(); ++i)
+    for (int i = 0; i < 200 && !decides.knows(second.port()); ++i)
         client.run_for(100ms);
     first.kill();
     run_until(client.io, [&] { return client.events->suspensions == 1; });

@@ -20,7 +20,7 @@ std::string address(std::uint16_t port)
 
 } // namespace
 
-zookeeper_ensemble::zookeeper_ensemble()
+zookeeper_ensemble::zookeeper_ensemble(int sync_limit)
 {
     std::array<std::uint16_t, size> quorum{};
     std::array<std::uint16_t, size> election{};
@@ -33,8 +33,7 @@ zookeeper_ensemble::zookeeper_ensemble()
         }
     }
     for (std::size_t one = 0; one < size; ++one) {
-        // The limits are so many ticks that sessions of tests end before a follower gives up its leader.
-        std::string peers = "initLimit=20\nsyncLimit=10\nmaxSessionTimeout=40000\n";
+        std::string peers = "initLimit=20\nsyncLimit=" + std::to_string(sync_limit) + "\nmaxSessionTimeout=40000\n";
         for (std::size_t to = 0; to < size; ++to) {
             const auto& by = links_[to][one];
             peers += "server." + std::to_string(to + 1) +
@@ -50,19 +49,19 @@ zookeeper_ensemble::zookeeper_ensemble()
     restore();
 }
 
-std::string zookeeper_ensemble::url(std::size_t first) const
+std::string zookeeper_ensemble::url(std::size_t first, std::size_t count) const
 {
     std::string url = "zookeeper://";
-    for (std::size_t i = 0; i < size; ++i)
+    for (std::size_t i = 0; i < count; ++i)
         (url += i == 0 ? "" : ",") += address(servers_[(first + i) % size]->port());
     return url;
 }
 
-std::size_t zookeeper_ensemble::leader()
+std::size_t zookeeper_ensemble::leader(std::optional<std::size_t> paused)
 {
     for (const auto limit = std::chrono::steady_clock::now() + 60s;; std::this_thread::sleep_for(10ms)) {
         for (std::size_t i = 0; i < size; ++i) {
-            if (servers_[i]->alive() && servers_[i]->mode() == "leader")
+            if (i != paused && servers_[i]->alive() && servers_[i]->mode() == "leader")
                 return i;
         }
         if (std::chrono::steady_clock::now() > limit)
@@ -128,6 +127,13 @@ void zookeeper_ensemble::restore()
 zookeeper_ensemble& shared_ensemble()
 {
     static zookeeper_ensemble ensemble;
+    ensemble.restore();
+    return ensemble;
+}
+
+zookeeper_ensemble& quick_ensemble()
+{
+    static zookeeper_ensemble ensemble(4);
     ensemble.restore();
     return ensemble;
 }

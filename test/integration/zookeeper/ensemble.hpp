@@ -8,6 +8,7 @@
 #include <chrono>
 #include <cstddef>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -21,16 +22,19 @@ public:
     static constexpr std::size_t size = 3;
 
     /// Starts the servers, and returns when all of them accept sessions.
-    zookeeper_ensemble();
+    /// \param sync_limit time in ticks after which followers give up a silent leader. By default it is so long that
+    /// sessions of tests end before.
+    explicit zookeeper_ensemble(int sync_limit = 10);
     zookeeper_ensemble(const zookeeper_ensemble&) = delete;
     zookeeper_ensemble& operator=(const zookeeper_ensemble&) = delete;
 
     [[nodiscard]] zookeeper_server& operator[](std::size_t number) { return *servers_.at(number); }
-    /// Returns a `zookeeper://` URL with all servers, beginning with number `first`.
-    [[nodiscard]] std::string url(std::size_t first = 0) const;
+    /// Returns a `zookeeper://` URL with this many servers, beginning with number `first`.
+    [[nodiscard]] std::string url(std::size_t first = 0, std::size_t count = size) const;
 
     /// Returns the number of the leader; waits until there is one.
-    [[nodiscard]] std::size_t leader();
+    /// \param paused number of a server that is paused, and is not asked
+    [[nodiscard]] std::size_t leader(std::optional<std::size_t> paused = {});
     void make_leader(std::size_t number);
     /// Returns the number of a server that is not the leader.
     [[nodiscard]] std::size_t follower() { return (leader() + 1) % size; }
@@ -70,5 +74,7 @@ private:
 
 /// Returns the ensemble that all tests of a program share, in its initial state.
 [[nodiscard]] zookeeper_ensemble& shared_ensemble();
+/// Returns another shared ensemble, whose followers give up a silent leader after two seconds.
+[[nodiscard]] zookeeper_ensemble& quick_ensemble();
 
 } // namespace colock::testing

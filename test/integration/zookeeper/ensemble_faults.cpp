@@ -67,6 +67,11 @@ struct ensemble_fixture : locker_fixture
     grant_checker seen;
 };
 
+struct quick_fixture : ensemble_fixture
+{
+    quick_fixture() : ensemble_fixture(quick_ensemble()) {}
+};
+
 } // namespace
 
 BOOST_FIXTURE_TEST_SUITE(zookeeper_ensemble_faults, ensemble_fixture)
@@ -147,6 +152,41 @@ BOOST_AUTO_TEST_CASE(holder_at_a_follower_cut_off_from_the_leader_is_notified_of
 BOOST_AUTO_TEST_CASE(holder_at_a_leader_cut_off_from_its_followers_is_notified_of_the_loss)
 {
     check_cut_off(servers.leader());
+}
+
+/// The session is so long that no beat, which such a leader does not answer, is sent while the leader is paused.
+BOOST_FIXTURE_TEST_CASE(resumed_leader_that_was_replaced_does_not_confirm_a_broken_lock, quick_fixture)
+{
+    const auto leader = servers.leader();
+    auto& near = add(40s, url_of(leader));
+    auto& far = add(40s, servers.url((leader + 1) % servers.size, servers.size - 1));
+    const auto held = run(near.acquire("k", {.ttl = 0ms}));
+    run(far.is_locked("k"));
+    servers[leader].pause();
+    static_cast<void>(servers.leader(leader));
+    const auto attempt = [](auto operation) -> asio::awaitable<bool> {
+        try {
+            co_return co_await std::move(operation);
+        } catch (const error&) {
+            co_return false;
+        }
+    };
+    const auto breaks = [](locker by) -> asio::awaitable<bool> { co_return !(co_await by.break_lock("k")).empty(); };
+    until([&] { return run(attempt(breaks(far))); });
+    auto next = run(far.acquire("k", {.ttl = 0ms}));
+    const auto lists_former_holder = [](locker by, std::uint64_t fence) -> asio::awaitable<bool> {
+        const auto found = co_await by.list();
+        co_return std::ranges::any_of(found, [&](const lock_status& each) { return each.fence == fence; });
+    };
+    auto valid = start(io, attempt(held.is_locked()));
+    auto listed = start(io, attempt(lists_former_holder(near, held.fence())));
+    // The server receives the requests before it continues.
+    io.restart();
+    io.run_for(100ms);
+    servers[leader].resume();
+    BOOST_TEST(!valid.get(io));
+    BOOST_TEST(!listed.get(io));
+    run(next.release(on_failure::raise));
 }
 
 BOOST_AUTO_TEST_CASE(a_lock_outlives_a_cut_of_its_server_that_is_shorter_than_its_session)

@@ -108,6 +108,32 @@ BOOST_AUTO_TEST_CASE(replies_of_a_leader_cut_off_from_all_followers_do_not_exten
     one.until([&] { return one.events->expired == 1; });
 }
 
+/// For a moment, the leader answers reads and handshakes, because it does not know yet that it was replaced. Without
+/// the cut, the moment would be shorter.
+BOOST_AUTO_TEST_CASE(resumed_leader_that_was_replaced_does_not_verify_a_session)
+{
+    const auto leader = servers.leader();
+    faulty_proxy link(servers[leader].port());
+    client one(link.port(), 16s);
+    one.connect();
+    const auto lease = one.zk_session->life().lease();
+    servers[leader].pause();
+    servers.cut_off(leader);
+    link.refuse(true);
+    static_cast<void>(servers.leader(leader));
+    one.until([&] { return one.events->suspensions == 1; });
+    // The server finds the request to resume the session when it continues.
+    link.refuse(false);
+    one.until([&] { return one.zk_session->life().phase() == zk_client::phase::greeting; });
+    const auto until = lease->valid_until();
+    BOOST_TEST_REQUIRE(!lease->has_ended(lease_clock::now()));
+    servers[leader].resume();
+    one.until([&] { return one.zk_session->life().phase() != zk_client::phase::greeting; });
+    one.until([&] { return !one.zk_session->life().connected(); });
+    BOOST_TEST(one.events->connections == 1);
+    BOOST_TEST((lease->valid_until() == until));
+}
+
 BOOST_AUTO_TEST_CASE(wrong_clock_of_the_leader_has_no_effect)
 {
     constexpr std::size_t wrong = servers_type::size - 1;

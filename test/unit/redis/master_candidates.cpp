@@ -51,6 +51,21 @@ BOOST_AUTO_TEST_CASE(address_of_most_sentinels_is_first_and_each_is_taken_once)
     BOOST_TEST(!candidates.take_next());
 }
 
+BOOST_AUTO_TEST_CASE(sentinels_that_are_asked_again_may_name_the_current_address_but_none_that_has_failed)
+{
+    master_candidates candidates(1);
+    candidates.add_address(0, first);
+    BOOST_TEST((candidates.take_next() == first));
+    candidates.add_address(0, second);
+    BOOST_TEST((candidates.take_next() == second));
+    candidates.begin_again(second);
+    BOOST_TEST(!candidates.is_decided());
+    candidates.add_address(0, first);
+    BOOST_TEST(!candidates.take_next());
+    candidates.add_address(0, second);
+    BOOST_TEST((candidates.take_next() == second));
+}
+
 BOOST_AUTO_TEST_CASE(tie_is_decided_by_the_order_of_the_url)
 {
     master_candidates candidates(2);
