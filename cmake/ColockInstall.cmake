@@ -29,6 +29,9 @@ install(FILES
         ${PROJECT_SOURCE_DIR}/cmake/ColockCompilerCheck.cmake
         ${PROJECT_SOURCE_DIR}/cmake/FindZookeeperClient.cmake
     DESTINATION ${package_dir} COMPONENT development)
+if(TARGET colock-command)
+    install(TARGETS colock-command RUNTIME COMPONENT command)
+endif()
 install(FILES ${PROJECT_SOURCE_DIR}/LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT development)
 
 # The files for pkg-config. First, the names that pkg-config or the linker uses for the packages of CMake:
