@@ -10,18 +10,21 @@
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/io_context.hpp>
 
-#include <cstdio>
+#include <algorithm>
+#include <chrono>
 #include <cstdlib>
 #include <exception>
 #include <fstream>
 #include <iostream>
-#include <optional>
 #include <string_view>
 #include <utility>
 
 namespace command {
 
 namespace {
+
+/// How long the command waits at its end for the release of what it holds. What is left ends with its ttl.
+constexpr std::chrono::seconds shutdown_deadline(2);
 
 std::string environment(const char* name)
 {
@@ -50,6 +53,21 @@ std::string read_password(const std::string& file)
     return password;
 }
 
+asio::awaitable<int> with_shutdown(colock::locker locker, asio::awaitable<int> body)
+{
+    std::exception_ptr failure;
+    int code = success;
+    try {
+        code = co_await std::move(body);
+    } catch (...) {
+        failure = std::current_exception();
+    }
+    co_await locker.shutdown(shutdown_deadline);
+    if (failure)
+        std::rethrow_exception(failure);
+    co_return code;
+}
+
 } // namespace
 
 backend_address address_of(const invocation& call)
@@ -58,10 +76,8 @@ backend_address address_of(const invocation& call)
     if (result.url.empty())
         result.url = environment("COLOCK_BACKEND");
     else if (contains_password(result.url) && !call.flag("quiet")) {
-        static_cast<void>(
-            std::fputs("colock: warning: other users can see the password in --backend; use COLOCK_BACKEND or "
-                       "COLOCK_PASSWORD_FILE\n",
-                stderr));
+        print_line("warning: other users can see the password in --backend; use COLOCK_BACKEND or "
+                   "COLOCK_PASSWORD_FILE");
     }
     if (result.url.empty())
         throw usage_error("no backend is given; use --backend URL or the environment variable COLOCK_BACKEND");
@@ -72,50 +88,53 @@ backend_address address_of(const invocation& call)
     return result;
 }
 
+void request_session(backend_address& address, std::chrono::milliseconds ttl)
+{
+    using namespace std::chrono_literals;
+    if (!address.url.starts_with("zookeeper:") || address.url.find("session_timeout=") != std::string::npos)
+        return;
+    const std::chrono::milliseconds timeout = std::clamp<std::chrono::milliseconds>(ttl, 1s, 1h);
+    address.url += address.url.find('?') == std::string::npos ? '?' : '&';
+    address.url += "session_timeout=" + std::to_string(timeout.count()) + "ms";
+}
+
 std::shared_ptr<colock::adapter> open_adapter(const asio::any_io_executor& executor, const backend_address& address)
 {
     return colock::make_adapter(
         executor, address.url, tools::built_backends(), {.user = {}, .password = address.password, .tls = {}});
 }
 
-colock::locker open_locker(
-    const asio::any_io_executor& executor, const invocation& call, colock::locker_options options)
+backend open_backend(const asio::any_io_executor& executor, const invocation& call, const backend_address& address)
 {
+    colock::locker_options options;
     if (call.flag("verbose")) {
         options.observer = std::make_shared<colock::logging_observer>(
             std::cerr, colock::logging_options{.level = colock::log_level::debug});
     }
-    return colock::locker(open_adapter(executor, address_of(call)), std::move(options));
+    auto adapter = open_adapter(executor, address);
+    return {.adapter = adapter, .locker = colock::locker(adapter, std::move(options))};
+}
+
+int run(asio::io_context& io, colock::locker locker, asio::awaitable<int> body)
+{
+    std::exception_ptr failure;
+    int result = success;
+    asio::co_spawn(io, with_shutdown(std::move(locker), std::move(body)), [&](std::exception_ptr problem, int code) {
+        failure = std::move(problem);
+        result = code;
+        io.stop(); // Nothing that still waits matters to the result.
+    });
+    io.run();
+    if (failure)
+        std::rethrow_exception(failure);
+    return result;
 }
 
 int run_with_locker(const invocation& call, const std::function<asio::awaitable<int>(colock::locker)>& body)
 {
     asio::io_context io(1);
-    const colock::locker locker = open_locker(io.get_executor(), call);
-    std::exception_ptr failure;
-    std::optional<int> result;
-    // The parameters are copied into the frame, and the closure outlives the coroutine.
-    const auto with_shutdown = [&body](colock::locker opened) -> asio::awaitable<int> {
-        std::exception_ptr problem;
-        int code = success;
-        try {
-            code = co_await body(opened);
-        } catch (...) {
-            problem = std::current_exception();
-        }
-        co_await opened.shutdown();
-        if (problem)
-            std::rethrow_exception(problem);
-        co_return code;
-    };
-    asio::co_spawn(io, with_shutdown(locker), [&](std::exception_ptr problem, int code) {
-        failure = std::move(problem);
-        result = code;
-    });
-    io.run();
-    if (failure)
-        std::rethrow_exception(failure);
-    return result.value();
+    const backend opened = open_backend(io.get_executor(), call, address_of(call));
+    return run(io, opened.locker, body(opened.locker));
 }
 
 } // namespace command

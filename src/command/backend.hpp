@@ -9,7 +9,9 @@
 
 #include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/awaitable.hpp>
+#include <boost/asio/io_context.hpp>
 
+#include <chrono>
 #include <functional>
 #include <memory>
 #include <string>
@@ -31,16 +33,31 @@ struct backend_address
 /// \throws usage_error no backend is given, it is in the memory of one process, or the password file cannot be read
 [[nodiscard]] backend_address address_of(const invocation& call);
 
+/// For ZooKeeper: requests a session that lasts as long as a lease, unless the URL has a session timeout. The lock of a
+/// process that was killed is then free after the ttl, as on the other backends.
+void request_session(backend_address& address, std::chrono::milliseconds ttl);
+
 /// Makes the adapter of the backend. Does no I/O.
 /// \throws colock::validation_error the URL is wrong
 [[nodiscard]] std::shared_ptr<colock::adapter> open_adapter(
     const asio::any_io_executor& executor, const backend_address& address);
 
-/// Makes the locker on the backend, with an observer that logs to stderr with --verbose.
-[[nodiscard]] colock::locker open_locker(
-    const asio::any_io_executor& executor, const invocation& call, colock::locker_options options = {});
+/// An adapter, and a locker on it.
+struct backend
+{
+    std::shared_ptr<colock::adapter> adapter;
+    colock::locker locker;
+};
 
-/// Runs `body` with a locker of the backend, shuts the locker down, and returns the result of the body.
+/// Makes the adapter and a locker, which logs its events to stderr with --verbose. Does no I/O.
+/// \throws colock::validation_error the URL is wrong
+[[nodiscard]] backend open_backend(
+    const asio::any_io_executor& executor, const invocation& call, const backend_address& address);
+
+/// Runs the context until `body` has ended and the locker is shut down, and returns the result of the body.
+[[nodiscard]] int run(asio::io_context& io, colock::locker locker, asio::awaitable<int> body);
+
+/// Opens the backend, and calls `run` with the coroutine that `body` returns for its locker.
 [[nodiscard]] int run_with_locker(
     const invocation& call, const std::function<asio::awaitable<int>(colock::locker)>& body);
 

@@ -37,10 +37,18 @@ int exit_code_of(colock::errc error, int busy_code)
 
 } // namespace
 
+void print_line(const std::string& text)
+{
+    // One call, so that the lines of several processes are not mixed.
+    // The messages of the library begin with its name already.
+    const std::string line = (text.starts_with("colock ") ? "" : "colock: ") + text + '\n';
+    static_cast<void>(std::fwrite(line.data(), 1, line.size(), stderr));
+}
+
 int report_current_exception(int busy_code)
 {
     const auto report = [](const char* message, int code) {
-        static_cast<void>(std::fprintf(stderr, "colock: %s\n", message));
+        print_line(message);
         return code;
     };
     try {

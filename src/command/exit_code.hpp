@@ -50,6 +50,9 @@ public:
     explicit usage_error(const std::string& message) : exit_error(usage, message) {}
 };
 
+/// Writes one line to stderr, with the name of the program before it.
+void print_line(const std::string& text);
+
 /// Returns the exit code for the exception that is being handled, after writing its message to stderr as one line.
 /// \param busy_code the exit code for a busy lock
 [[nodiscard]] int report_current_exception(int busy_code = busy);

@@ -88,7 +88,7 @@ invocation parse(const subcommand& selected, std::vector<std::string> arguments)
     if (result.options.count(words_option) != 0)
         result.words = result.options[words_option].as<std::vector<std::string>>();
     if (with_child && !selected.has_child)
-        throw usage_error("colock " + std::string(selected.name) + " runs no command; remove the words after --");
+        throw usage_error("'colock " + std::string(selected.name) + "' runs no command; remove the words after --");
     return result;
 }
 
