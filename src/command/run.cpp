@@ -45,12 +45,6 @@ milliseconds needed_lease(milliseconds grace)
     return 3 * (grace + stop_plan::kill_margin);
 }
 
-/// Returns the largest grace for a lease, rounded down to a tenth of a second.
-milliseconds largest_grace(milliseconds lease)
-{
-    return std::max<milliseconds>((lease / 3 - stop_plan::kill_margin) / 100ms * 100ms, 0ms);
-}
-
 void add_acquire_options(program_options::options_description& options)
 {
     options.add_options()                                                                                      //
@@ -118,21 +112,25 @@ lease_options lease_of(const invocation& call)
     return lease;
 }
 
-/// Checks a lease that a session of the backend limits, too.
+/// Checks a lease that a session of the backend limits, too. The session is renewed more often than a lease, so twice
+/// the time that the child needs to end is enough.
 /// \throws usage_error the lease is too short for the grace
 void check_session(const backend& opened, const std::vector<colock::lock>& locks, const lease_options& lease)
 {
     // Where the backend removes a lock after its ttl, no session limits the lease.
     if (opened.adapter->capabilities().expires || (lease.max_hold && *lease.max_hold < lease.ttl))
         return;
+    const milliseconds needed = 2 * (lease.grace + stop_plan::kill_margin);
     for (const colock::lock& each : locks) {
         const auto granted = std::chrono::duration_cast<milliseconds>(each.valid_for());
-        if (granted < needed_lease(lease.grace)) {
-            throw usage_error(
-                "--grace " + in_seconds(lease.grace) + " needs a lease of " + in_seconds(needed_lease(lease.grace)) +
-                ", but the server's session timeout limits it to " + in_seconds(granted) + "; use --grace " +
-                in_seconds(largest_grace(granted)) + " or less, or raise maxSessionTimeout of the servers");
-        }
+        if (granted >= needed)
+            continue;
+        // Rounded down to a tenth of a second.
+        const milliseconds largest = (granted / 2 - stop_plan::kill_margin) / 100ms * 100ms;
+        throw usage_error("--grace " + in_seconds(lease.grace) + " needs a lease of " + in_seconds(needed) +
+                          ", but the server's session timeout limits it to " + in_seconds(granted) +
+                          (largest > 0ms ? "; use --grace " + in_seconds(largest) + " or less, or" : ";") +
+                          " raise maxSessionTimeout of the servers");
     }
 }
 
