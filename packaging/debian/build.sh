@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Builds the Debian packages libcolock0 and libcolock-dev from this checkout, into build/packages.
+# Builds the Debian packages libcolock0, libcolock-dev and colock from this checkout, into build/packages.
 #
 #   scripts/debian_root.sh 13 packaging/debian/build.sh
 #

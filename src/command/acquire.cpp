@@ -18,6 +18,7 @@
 #include <algorithm>
 #include <chrono>
 #include <csignal>
+#include <cstring>
 #include <exception>
 #include <tuple>
 #include <utility>
@@ -114,7 +115,7 @@ asio::awaitable<std::vector<colock::lock>> wait_interruptibly(asio::awaitable<st
         for (colock::lock& each : locks)
             co_await each.release();
         throw exit_error(
-            128 + stop_signal, std::string("ended by ") + strsignal(stop_signal) + " before the lock was granted");
+            128 + stop_signal, std::string("SIG") + ::sigabbrev_np(stop_signal) + " has ended the wait for the lock");
     }
     if (failure)
         std::rethrow_exception(failure);

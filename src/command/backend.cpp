@@ -12,6 +12,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <csignal>
 #include <cstdlib>
 #include <exception>
 #include <fstream>
@@ -115,7 +116,7 @@ backend open_backend(const asio::any_io_executor& executor, const invocation& ca
     return {.adapter = adapter, .locker = colock::locker(adapter, std::move(options))};
 }
 
-int run(asio::io_context& io, colock::locker locker, asio::awaitable<int> body)
+int run_context(asio::io_context& io, colock::locker locker, asio::awaitable<int> body)
 {
     std::exception_ptr failure;
     int result = success;
@@ -132,9 +133,10 @@ int run(asio::io_context& io, colock::locker locker, asio::awaitable<int> body)
 
 int run_with_locker(const invocation& call, const std::function<asio::awaitable<int>(colock::locker)>& body)
 {
+    std::signal(SIGPIPE, SIG_IGN); // A server that closes a connection does not end the command.
     asio::io_context io(1);
     const backend opened = open_backend(io.get_executor(), call, address_of(call));
-    return run(io, opened.locker, body(opened.locker));
+    return run_context(io, opened.locker, body(opened.locker));
 }
 
 } // namespace command

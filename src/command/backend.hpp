@@ -55,9 +55,9 @@ struct backend
     const asio::any_io_executor& executor, const invocation& call, const backend_address& address);
 
 /// Runs the context until `body` has ended and the locker is shut down, and returns the result of the body.
-[[nodiscard]] int run(asio::io_context& io, colock::locker locker, asio::awaitable<int> body);
+[[nodiscard]] int run_context(asio::io_context& io, colock::locker locker, asio::awaitable<int> body);
 
-/// Opens the backend, and calls `run` with the coroutine that `body` returns for its locker.
+/// Opens the backend, and calls `run_context` with the coroutine that `body` returns for its locker.
 [[nodiscard]] int run_with_locker(
     const invocation& call, const std::function<asio::awaitable<int>(colock::locker)>& body);
 

@@ -7,11 +7,13 @@ namespace command {
 
 struct subcommand;
 
-/// Prints the list of all subcommands.
+/// Prints the list of all subcommands, the environment variables and the exit codes.
 void print_help(std::ostream& out);
 /// Prints the texts and the options of one subcommand.
 void print_help(std::ostream& out, const subcommand& selected);
-/// Prints the version of colock and the backends of this build.
+/// Prints the same texts as a manual page. The build stores it as colock.1.
+void print_manual_page(std::ostream& out);
+/// Prints the version of colock.
 void print_version(std::ostream& out);
 
 } // namespace command

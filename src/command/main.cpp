@@ -4,7 +4,6 @@
 #include "command/subcommands.hpp"
 
 #include <algorithm>
-#include <csignal>
 #include <iostream>
 #include <string>
 #include <string_view>
@@ -23,6 +22,10 @@ int dispatch(std::vector<std::string> arguments)
     }
     if (name == "--version") {
         command::print_version(std::cout);
+        return command::success;
+    }
+    if (name == "--man-page") { // for the build
+        command::print_manual_page(std::cout);
         return command::success;
     }
     const auto subcommands = command::all_subcommands();

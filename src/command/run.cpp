@@ -47,14 +47,13 @@ milliseconds needed_lease(milliseconds grace)
 
 void add_acquire_options(program_options::options_description& options)
 {
-    options.add_options()                                                                                      //
-        ("key,k", value<std::vector<std::string>>()->value_name("KEY"), "another key; all are locked or none") //
-        ("timeout,w", value<std::string>()->value_name("D"), "wait for at most this time; default: no limit")  //
-        ("no-wait,n", bool_switch(), "make one attempt; the same as --timeout 0")                              //
-        ("shared,s", bool_switch(), "share the lock with other shared holders")                                //
-        ("max-holders", value<std::size_t>()->value_name("N"), "the same, with at most N holders")             //
-        ("owner", value<std::string>()->value_name("S"), "name of the holder; default: the process id")        //
-        ("comment", value<std::string>()->value_name("S"), "reason for the lock")                              //
+    options.add_options()                                                                                     //
+        ("timeout,w", value<std::string>()->value_name("D"), "wait for at most this time; default: no limit") //
+        ("no-wait,n", bool_switch(), "make one attempt; the same as --timeout 0")                             //
+        ("shared,s", bool_switch(), "share the lock with other shared holders")                               //
+        ("max-holders", value<std::size_t>()->value_name("N"), "the same, with at most N holders")            //
+        ("owner", value<std::string>()->value_name("S"), "name of the holder; default: the process id")       //
+        ("comment", value<std::string>()->value_name("S"), "reason for the lock")                             //
         ("conflict-exit-code,E", value<int>()->value_name("N")->default_value(busy), "exit code if the lock is busy");
 }
 
@@ -66,15 +65,6 @@ void add_child_options(program_options::options_description& options)
         ("grace", value<std::string>()->value_name("D")->default_value("5s"), "time from SIGTERM to SIGKILL") //
         ("max-hold", value<std::string>()->value_name("D"), "end the command and the lock after this time")   //
         ("command,c", value<std::string>()->value_name("LINE"), "run this line by sh -c");
-}
-
-/// Returns the words of the child.
-std::vector<std::string> child_of(const invocation& call)
-{
-    const std::string line = call.text("command");
-    if (line.empty() == call.child.empty())
-        throw usage_error("give the command either after -- or as a line with -c");
-    return line.empty() ? call.child : std::vector<std::string>{"/bin/sh", "-c", line};
 }
 
 /// The options of a lease under which a child runs.
@@ -174,28 +164,44 @@ colock::acquire_options acquire_options_of(const invocation& call, milliseconds 
     return options;
 }
 
+/// Returns whether people read the progress on stderr.
+bool shows_progress(const invocation& call)
+{
+    return ::isatty(STDERR_FILENO) == 1 && !call.flag("quiet") && !call.flag("verbose");
+}
+
+child_options child_of(const invocation& call, const lease_options& lease)
+{
+    const std::string line = call.text("command");
+    if (line.empty() == call.child.empty())
+        throw usage_error("give the command either after -- or as a line with -c");
+    return {.words = line.empty() ? call.child : std::vector<std::string>{"/bin/sh", "-c", line},
+        .grace = lease.grace,
+        .reports_stop = shows_progress(call)};
+}
+
 /// Returns the keys whose holders are shown while the command waits.
 std::vector<std::string> watched(const invocation& call, const std::vector<std::string>& keys)
 {
-    const bool shown = ::isatty(STDERR_FILENO) == 1 && !call.flag("quiet") && !call.flag("verbose");
-    return shown ? keys : std::vector<std::string>();
+    return shows_progress(call) ? keys : std::vector<std::string>();
 }
 
 using acquire_function = std::function<asio::awaitable<std::vector<colock::lock>>(colock::locker)>;
 
 asio::awaitable<int> run_under(backend opened, acquire_function acquiring, std::vector<std::string> watched_keys,
-    lease_options lease, std::vector<std::string> words, signal_source& signals, const inherited_state& inherited)
+    lease_options lease, child_options child, signal_source& signals, const inherited_state& inherited)
 {
     auto locks = co_await wait_interruptibly(acquiring(opened.locker), opened.locker, std::move(watched_keys), signals);
     check_session(opened, locks, lease);
-    co_return co_await run_child(
-        std::move(locks), {.words = std::move(words), .grace = lease.grace}, signals, inherited);
+    co_return co_await run_child(std::move(locks), std::move(child), signals, inherited);
 }
 
 } // namespace
 
 void add_run_options(program_options::options_description& options)
 {
+    options.add_options()(
+        "key,k", value<std::vector<std::string>>()->value_name("KEY"), "another key; all are locked or none");
     add_acquire_options(options);
     add_child_options(options);
 }
@@ -218,9 +224,9 @@ void add_adopt_options(program_options::options_description& options)
 int run(const invocation& call)
 {
     const inherited_state inherited;
-    const auto words = child_of(call);
     const auto keys = keys_of(call);
     const auto lease = lease_of(call);
+    const auto child = child_of(call, lease);
     auto options = acquire_options_of(call, lease.ttl);
     options.max_hold = lease.max_hold;
     auto address = address_of(call);
@@ -230,8 +236,8 @@ int run(const invocation& call)
     const backend opened = open_backend(io.get_executor(), call, address);
     const auto acquiring = [&](colock::locker locker) { return acquire(std::move(locker), keys, options); };
     try {
-        return run(
-            io, opened.locker, run_under(opened, acquiring, watched(call, keys), lease, words, signals, inherited));
+        return run_context(
+            io, opened.locker, run_under(opened, acquiring, watched(call, keys), lease, child, signals, inherited));
     } catch (...) {
         return report_current_exception(call.options["conflict-exit-code"].as<int>());
     }
@@ -241,8 +247,6 @@ int detach(const invocation& call)
 {
     const inherited_state inherited;
     const auto keys = keys_of(call);
-    if (keys.size() != 1)
-        throw usage_error("a ticket is for one key; remove --key");
     if (call.options.count("ttl") == 0)
         throw usage_error("--ttl is missing: the lock ends after this time unless it is adopted");
     const auto options = acquire_options_of(call, ttl_of(call));
@@ -272,7 +276,7 @@ int detach(const invocation& call)
         co_return success;
     };
     try {
-        return run(io, opened.locker, body());
+        return run_context(io, opened.locker, body());
     } catch (...) {
         return report_current_exception(call.options["conflict-exit-code"].as<int>());
     }
@@ -281,8 +285,8 @@ int detach(const invocation& call)
 int adopt(const invocation& call)
 {
     const inherited_state inherited;
-    const auto words = child_of(call);
     const auto lease = lease_of(call);
+    const auto child = child_of(call, lease);
     if (!call.words.empty())
         throw usage_error("'" + call.words.front() + "': the ticket names the key; write the command after --");
     const std::string file = call.text("ticket");
@@ -297,7 +301,7 @@ int adopt(const invocation& call)
         ::unlink(file.c_str()); // The ticket is used.
         co_return locks;
     };
-    return run(io, opened.locker, run_under(opened, adopting, {}, lease, words, signals, inherited));
+    return run_context(io, opened.locker, run_under(opened, adopting, {}, lease, child, signals, inherited));
 }
 
 } // namespace command

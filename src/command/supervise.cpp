@@ -15,6 +15,8 @@
 #include <boost/asio/this_coro.hpp>
 #include <boost/asio/use_awaitable.hpp>
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <memory>
 #include <optional>
@@ -117,8 +119,12 @@ asio::awaitable<int> run_child(
     watch(locks, shared);
 
     bool loss_is_known = false;
+    bool was_stopped = false;
     for (;;) {
         child->reap();
+        if (std::exchange(was_stopped, child->is_stopped()) != child->is_stopped() && was_stopped &&
+            options.reports_stop)
+            print_line("the command is stopped; 'kill -CONT " + std::to_string(::getpid()) + "' continues it");
         const auto now = lease_clock::now();
         if (child->exit_code() && !(plan.is_terminated() && child->has_members()))
             break;

@@ -21,6 +21,8 @@ struct child_options
     std::vector<std::string> words;
     /// Time from SIGTERM to SIGKILL.
     std::chrono::milliseconds grace{0};
+    /// Whether a line on stderr says that the child is stopped.
+    bool reports_stop = false;
 };
 
 /// Runs the child under the locks, whose leases are renewed by their locker, and releases the locks when the child has
