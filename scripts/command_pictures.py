@@ -27,7 +27,7 @@ PICTURES = {
             'colock run report:7 --max-holders 2 --owner web-3 -- sleep 20',
             'colock run report:7 --max-holders 2 --owner web-4 -- sleep 20',
             'colock run db:orders --key db:stock --ttl 1m -- sleep 20'],
-           ['colock ls', 'colock ls db: --json']),
+           ['colock ls']),
     'doctor': ([], ['colock doctor']),
 }
 
@@ -35,8 +35,8 @@ PICTURES = {
 def run(line, environment):
     """Returns what a terminal shows."""
     result = subprocess.run(['script', '-qec', line, '/dev/null'], env=environment, stdin=subprocess.DEVNULL,
-                            stdout=subprocess.PIPE, text=True, check=False)
-    return result.stdout.replace('\r\n', '\n')
+                            stdout=subprocess.PIPE, check=False)
+    return result.stdout.decode().replace('\r\n', '\n')
 
 
 def shown(text):

@@ -26,8 +26,8 @@ constexpr std::size_t column_count = 8;
 using row = std::array<std::string, column_count>;
 constexpr std::array<std::string_view, column_count> headings{
     "KEY", "MODE", "OWNER", "HOST", "GROUP", "AGE", "REMAINING", "FENCE"};
-/// Maximum number of characters of a column on a terminal.
-constexpr std::size_t max_column_width = 32;
+/// Maximum number of characters of each column on a terminal.
+constexpr std::array<std::size_t, column_count> max_widths{40, 9, 20, 20, 8, 12, 12, 20};
 
 /// Number of characters, counting the first byte of each UTF-8 sequence.
 std::size_t width_of(std::string_view text)
@@ -36,16 +36,15 @@ std::size_t width_of(std::string_view text)
         std::ranges::count_if(text, [](char c) { return (static_cast<unsigned char>(c) & 0xc0) != 0x80; }));
 }
 
-std::string cut(std::string text)
+/// Returns the text with at most this number of characters, and "..." if it was longer.
+std::string cut(const std::string& text, std::size_t max_width)
 {
-    if (width_of(text) <= max_column_width)
+    if (width_of(text) <= max_width)
         return text;
-    std::size_t bytes = 0;
-    for (std::size_t characters = 0;
-        characters < max_column_width || (static_cast<unsigned char>(text[bytes]) & 0xc0) == 0x80; ++bytes)
-        characters += (static_cast<unsigned char>(text[bytes]) & 0xc0) != 0x80 ? 1 : 0;
-    text.resize(bytes);
-    return text + "...";
+    std::size_t bytes = text.size();
+    while (bytes > 0 && (width_of(std::string_view(text).substr(0, bytes)) > max_width))
+        --bytes;
+    return text.substr(0, bytes) + "...";
 }
 
 row row_of(const lock_status& lock, std::chrono::system_clock::time_point now)
@@ -82,8 +81,8 @@ void print_table(std::ostream& out, const std::vector<lock_status>& locks, bool 
     std::vector<row> rows;
     for (const lock_status& each : locks) {
         rows.push_back(row_of(each, now));
-        if (terminal)
-            std::ranges::transform(rows.back(), rows.back().begin(), cut);
+        for (std::size_t column = 0; terminal && column < column_count; ++column)
+            rows.back()[column] = cut(rows.back()[column], max_widths[column]);
     }
     std::array<std::size_t, column_count> widths{};
     for (std::size_t column = 0; column < column_count; ++column) {

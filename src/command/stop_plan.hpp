@@ -36,11 +36,12 @@ public:
     /// A terminating signal was forwarded to the child's group at `now`.
     void on_signal(time_point now) noexcept { terminated(now + grace_); }
     /// The loss of the lock became known at `now`.
-    void on_lost(time_point now) noexcept
+    /// \param has_ended whether the lease has ended, so that there is no time for the grace
+    void on_lost(time_point now, bool has_ended) noexcept
     {
         is_lost_ = true;
-        must_terminate_ = !is_terminated_;
-        terminated(now + grace_);
+        must_terminate_ = must_terminate_ || !is_terminated_;
+        terminated(has_ended ? now : now + grace_);
     }
 
     /// Returns what is due at `now`. Each signal is due once.
@@ -50,7 +51,7 @@ public:
         const bool limited = lease_end != time_point::max();
         if (limited && now >= lease_end - kill_margin - grace_ && !is_lost_) {
             is_lost_ = true;
-            must_terminate_ = !is_terminated_;
+            must_terminate_ = must_terminate_ || !is_terminated_;
             terminated(lease_end - kill_margin);
         }
         decision result;

@@ -35,9 +35,7 @@ If this process is killed, the kernel kills the command. Processes that the
 command has started, setuid programs and daemons are not killed: the lock ends
 with the command itself.)";
 
-constexpr std::string_view ls_description =
-    R"(Lists the locks that are held, or those whose keys begin with PREFIX. A quorum
-of Redis servers cannot list its locks.)";
+constexpr std::string_view ls_description = R"(Lists the locks that are held, or those whose keys begin with PREFIX.)";
 
 constexpr std::string_view break_description =
     R"(Removes the lock KEY from all its holders, and prints what they held. A holder

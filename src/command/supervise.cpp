@@ -48,6 +48,8 @@ struct events
     lease_timer wake;
     /// Description of the first lock whose loss became known.
     std::string loss;
+    /// Whether the lease of a lost lock has ended. Otherwise the lock was broken or taken.
+    bool has_ended = false;
 };
 
 /// Returns the lock whose lease ends first.
@@ -74,6 +76,8 @@ void watch(const std::vector<colock::lock>& locks, const std::shared_ptr<events>
         each.async_lost([shared, key = each.key()](const colock::error_code& error, colock::lost_reason reason) {
             if (error || reason == colock::lost_reason::released)
                 return;
+            if (reason == colock::lost_reason::expired || reason == colock::lost_reason::session)
+                shared->has_ended = true;
             if (shared->loss.empty())
                 shared->loss = colock::detail::quoted(key) + " was lost (" + colock::to_string(reason) + ')';
             shared->wake.cancel();
@@ -118,7 +122,6 @@ asio::awaitable<int> run_child(
     });
     watch(locks, shared);
 
-    bool loss_is_known = false;
     bool was_stopped = false;
     for (;;) {
         child->reap();
@@ -128,8 +131,8 @@ asio::awaitable<int> run_child(
         const auto now = lease_clock::now();
         if (child->exit_code() && !(plan.is_terminated() && child->has_members()))
             break;
-        if (!shared->loss.empty() && !std::exchange(loss_is_known, true))
-            plan.on_lost(now);
+        if (!shared->loss.empty())
+            plan.on_lost(now, shared->has_ended);
         const auto decision = plan.next(now, first_to_end(locks).expires_at());
         if (decision.terminate)
             child->send_and_continue(SIGTERM);

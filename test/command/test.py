@@ -47,12 +47,15 @@ def wait_for(condition, what, limit=PATIENCE):
 class Run:
     """A running process of colock, whose output can be awaited."""
 
+    started = []
+
     def __init__(self, words, environment, **options):
         self.out = tempfile.TemporaryFile("w+")
         self.err = tempfile.TemporaryFile("w+")
         options = {"stdin": subprocess.DEVNULL, "stdout": self.out, "stderr": self.err} | options
         self.process = subprocess.Popen(words, env=environment, text=True, **options)
         self.pid = self.process.pid
+        Run.started.append(self.process)
 
     def text(self, file):
         # A read by position, because the child writes at the position of the shared descriptor.
@@ -110,10 +113,9 @@ class Backend:
         # A lease that allows a grace of 500 ms. That of ZooKeeper is shorter than its session.
         self.ttl = 4 if name == "zookeeper" else 3
         self.short = ["--ttl", f"{self.ttl}s", "--grace", "500ms"]
-        self.lists = name != "quorum"
         self.fences = name != "quorum"
         self.shares = name != "quorum"
-        self.tickets = name in ("redis", "mongodb")
+        self.tickets = name != "zookeeper"
 
     def environment(self, **variables):
         return os.environ | {"COLOCK_BACKEND": self.url} | variables
@@ -263,9 +265,6 @@ def misconfigured(backend):
 
 
 def broken_lock(backend):
-    if not backend.lists:
-        backend.start("break", "broken", "--yes").exits_with(64)
-        return
     holder = backend.held("broken")
     removed = backend.start("break", "broken", "--yes", "--json").exits_with(0)
     check(json.loads(removed.stdout)["key"] == "broken", removed.stdout)
@@ -346,11 +345,10 @@ def broken_pipe(backend):
     # Both the warnings of colock and the output of the child go nowhere.
     backend.run("pipe", "--verbose", "--", "sh", "-c", "exit 3", stderr=writer, stdout=writer).exits_with(3)
     check(backend.is_free("pipe"), "the lock is released")
-    if backend.lists:
-        holder = backend.held("pipe")
-        check(backend.start("ls", stdout=writer).end() == 128 + signal.SIGPIPE, "ls ends as others do")
-        os.kill(holder.pid, signal.SIGTERM)
-        holder.exits_with(143)
+    holder = backend.held("pipe")
+    check(backend.start("ls", stdout=writer).end() == 128 + signal.SIGPIPE, "ls ends as others do")
+    os.kill(holder.pid, signal.SIGTERM)
+    holder.exits_with(143)
     os.close(writer)
 
 
@@ -420,6 +418,17 @@ def stopped_child(backend):
     wait_for(lambda: process_state(child) == "T", "the child is stopped again")
     os.kill(run.pid, signal.SIGTERM)
     run.exits_with(143)
+
+
+def paused_colock(backend):
+    """Nothing can end the child of a stopped colock in time, but it ends the child as soon as it continues."""
+    run = backend.held("paused", script="trap 'echo term' TERM; echo $$; " + READY)
+    child = int(run.wait_for(r"(?m)^(\d+)$")[1])
+    os.kill(run.pid, signal.SIGSTOP)
+    backend.run("paused", "--timeout", "20s", "--", "true").exits_with(0)
+    os.kill(run.pid, signal.SIGCONT)
+    wait_for(lambda: is_gone(child), "the child is killed without a grace", limit=0.4)
+    run.exits_with(79)
 
 
 def signal_while_waiting(backend):
@@ -538,8 +547,7 @@ def progress_on_a_terminal(backend):
     run = backend.under_terminal(f"$colock run progress {' '.join(backend.short)} -w 2500ms -- true")
     check(run.end() == 75, run.stdout)
     check("waiting for progress" in run.stdout, run.stdout)
-    if backend.lists:
-        check(re.search(r"held by \S+ \(pid " + str(holder.pid) + r"\) for \d+ s", run.stdout), run.stdout)
+    check(re.search(r"held by \S+ \(pid " + str(holder.pid) + r"\) for \d+ s", run.stdout), run.stdout)
     quiet = backend.under_terminal(f"$colock run progress {' '.join(backend.short)} -q -w 1500ms -- true")
     check(quiet.end() == 75 and "waiting" not in quiet.stdout, quiet.stdout)
     silent = backend.run("progress", "-w", "1500ms", "--", "true").exits_with(75)
@@ -552,9 +560,6 @@ def progress_on_a_terminal(backend):
 
 
 def listed_locks(backend):
-    if not backend.lists:
-        backend.start("ls").exits_with(64)
-        return
     holder = backend.held("list:one", "--owner", "nightly \x1b[31m", "--comment", "backup")
     entry = json.loads(backend.start("ls", "list:", "--json").exits_with(0).stdout)
     check(entry["key"] == "list:one" and entry["mode"] == "exclusive" and entry["comment"] == "backup", entry)
@@ -576,8 +581,6 @@ def listed_locks(backend):
 
 
 def confirmed_break(backend):
-    if not backend.lists:
-        return
     holder = backend.held("confirm")
     for answer, code in (("n\n", 1), ("y\n", 0)):
         reader, writer = typed(answer)
@@ -590,9 +593,6 @@ def confirmed_break(backend):
 
 
 def purged_locks(backend):
-    if not backend.lists:
-        backend.start("purge").exits_with(64)
-        return
     backend.start("purge").exits_with(0)
     if backend.name != "mongodb":  # Redis removes expired keys itself, and ZooKeeper removes what a session held
         return
@@ -672,6 +672,9 @@ def main():
     with concurrent.futures.ThreadPoolExecutor(4) as pool:
         failures = list(pool.map(run, [each for each in cases if each not in ALONE]))
     failures += [run(each) for each in cases if each in ALONE]
+    for each in Run.started:  # those of failed cases
+        if each.poll() is None:
+            each.kill()
     return 1 if any(failures) else 0
 
 

@@ -62,12 +62,23 @@ BOOST_AUTO_TEST_CASE(lease_that_ended_during_a_pause_terminates_and_kills_at_onc
 BOOST_AUTO_TEST_CASE(known_loss_terminates_at_once_and_kills_after_the_grace)
 {
     stop_plan plan(5s);
-    plan.on_lost(start);
+    plan.on_lost(start, false);
     const auto first = plan.next(start, start + 30s);
     BOOST_TEST(first.terminate);
     BOOST_TEST((first.until == start + 5s));
     BOOST_TEST(plan.next(start + 5s, start + 30s).kill);
     BOOST_TEST(plan.is_lost());
+}
+
+BOOST_AUTO_TEST_CASE(lease_that_has_ended_leaves_no_grace)
+{
+    stop_plan plan(5s);
+    plan.on_lost(start, false);
+    BOOST_TEST(!plan.next(start, start + 30s).kill);
+    plan.on_lost(start + 1s, true);
+    const auto decision = plan.next(start + 1s, start + 30s);
+    BOOST_TEST(!decision.terminate);
+    BOOST_TEST(decision.kill);
 }
 
 BOOST_AUTO_TEST_CASE(forwarded_signal_kills_after_the_grace_without_a_second_signal)
@@ -87,7 +98,7 @@ BOOST_AUTO_TEST_CASE(later_signal_and_later_loss_do_not_delay_the_kill)
     stop_plan plan(5s);
     plan.on_signal(start);
     plan.on_signal(start + 3s);
-    plan.on_lost(start + 4s);
+    plan.on_lost(start + 4s, false);
     const auto decision = plan.next(start + 5s, start + 30s);
     BOOST_TEST(!decision.terminate);
     BOOST_TEST(decision.kill);
