@@ -82,8 +82,6 @@ backend_address address_of(const invocation& call)
     }
     if (result.url.empty())
         throw usage_error("no backend is given; use --backend URL or the environment variable COLOCK_BACKEND");
-    if (result.url.starts_with("memory:"))
-        throw usage_error("locks in memory exclude no other process; use the URL of a server");
     if (const std::string file = environment("COLOCK_PASSWORD_FILE"); !file.empty())
         result.password = read_password(file);
     return result;
@@ -101,8 +99,11 @@ void request_session(backend_address& address, std::chrono::milliseconds ttl)
 
 std::shared_ptr<colock::adapter> open_adapter(const asio::any_io_executor& executor, const backend_address& address)
 {
-    return colock::make_adapter(
+    auto adapter = colock::make_adapter(
         executor, address.url, tools::built_backends(), {.user = {}, .password = address.password, .tls = {}});
+    if (adapter->name() == "memory")
+        throw usage_error("locks in memory exclude no other process; use the URL of a server");
+    return adapter;
 }
 
 backend open_backend(const asio::any_io_executor& executor, const invocation& call, const backend_address& address)

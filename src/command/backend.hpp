@@ -30,7 +30,7 @@ struct backend_address
 };
 
 /// Returns the address of the backend. Writes a warning to stderr if --backend contains a password, unless --quiet.
-/// \throws usage_error no backend is given, it is in the memory of one process, or the password file cannot be read
+/// \throws usage_error no backend is given, or the password file cannot be read
 [[nodiscard]] backend_address address_of(const invocation& call);
 
 /// For ZooKeeper: requests a session that lasts as long as a lease, unless the URL has a session timeout. The lock of a
@@ -38,6 +38,7 @@ struct backend_address
 void request_session(backend_address& address, std::chrono::milliseconds ttl);
 
 /// Makes the adapter of the backend. Does no I/O.
+/// \throws usage_error the backend is the memory of one process
 /// \throws colock::validation_error the URL is wrong
 [[nodiscard]] std::shared_ptr<colock::adapter> open_adapter(
     const asio::any_io_executor& executor, const backend_address& address);

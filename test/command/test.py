@@ -208,7 +208,7 @@ def wrong_usage(backend):
     ):
         backend.start(*words).exits_with(64)
     backend.start("run", "k", "--", "true", environment=backend.environment(COLOCK_BACKEND="")).exits_with(64)
-    backend.start("run", "k", "--backend", "memory:", "--", "true").exits_with(64)
+    backend.start("run", "k", "--backend", "Memory:", "--", "true").exits_with(64)
     backend.start("run", "k", "--backend", "http://127.0.0.1", "--", "true").exits_with(64)
 
 
