@@ -2,6 +2,7 @@
 #include "command/subcommands.hpp"
 
 #include "command/admin.hpp"
+#include "command/doctor.hpp"
 #include "command/run.hpp"
 
 #include <array>
@@ -58,6 +59,13 @@ process.)";
 constexpr std::string_view adopt_description =
     R"(Takes over the lock of a ticket that 'colock detach' has written, and removes
 the file. Then runs the command as 'colock run' does.)";
+
+constexpr std::string_view doctor_description =
+    R"(Connects, checks what the page of the backend asks for, and prints one line for
+each check: OK, WARN or FAIL, the value that was found, and what to do. Exits
+with 1 if a line is FAIL.
+
+Changes nothing but the lock colock-doctor, which it acquires and releases.)";
 
 } // namespace
 
@@ -123,6 +131,14 @@ std::span<const subcommand> all_subcommands()
             .has_child = true,
             .add_options = &add_adopt_options,
             .execute = &adopt,
+        },
+        subcommand{
+            .name = "doctor",
+            .synopsis = "[OPTION]...",
+            .summary = "check the servers",
+            .description = doctor_description,
+            .add_options = &add_doctor_options,
+            .execute = &doctor,
         },
     };
     return subcommands;
