@@ -244,11 +244,13 @@ def redis_password_file(doctor):
 
 
 def redis_replica(doctor):
-    with redis_server(*SAFE) as master, redis_server("--replicaof", f"127.0.0.1 {master.port}", *SAFE):
+    with redis_server(*SAFE) as master, redis_server("--replicaof", f"127.0.0.1 {master.port}", *SAFE) as replica:
         wait_for(lambda: "state=online" in master.ask("INFO", "replication"), "the replica follows")
         report = doctor.report(master.url).exits_with(0)
         report.expect("replicas", "warn", "1", "a failover can lose a lock")
         report.expect("min-replicas-to-write", "warn", "is not set")
+        report.expect("link to the master", "ok", "up", server=replica.host)
+        report.expect("clock", "ok", server=replica.host)
         master.ask("CONFIG", "SET", "min-replicas-to-write", "1")
         master.ask("CONFIG", "SET", "min-replicas-max-lag", "60")
         report = doctor.report(master.url).exits_with(0)

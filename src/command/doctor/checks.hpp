@@ -113,6 +113,7 @@ struct version
 
 [[nodiscard]] std::span<const check> lock_checks();
 [[nodiscard]] std::span<const check> redis_checks();
+[[nodiscard]] std::span<const check> redis_replica_checks();
 [[nodiscard]] std::span<const check> sentinel_checks();
 [[nodiscard]] std::span<const check> zookeeper_checks();
 /// Checks that compare all servers of an ensemble.

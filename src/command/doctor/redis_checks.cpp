@@ -42,6 +42,14 @@ judgement judge_max_lag(const facts& known)
         verdict::warn, "a master that is cut off grants locks for so long; set min-replicas-max-lag to a few seconds"};
 }
 
+judgement judge_link(const facts& known)
+{
+    if (known.text("master_link_status") == "up")
+        return {};
+    return {
+        verdict::warn, "this replica does not receive the locks, which are lost if it is promoted; look at its log"};
+}
+
 bool has_append_file(const facts& known)
 {
     return known.text("aof_enabled") == "1";
@@ -135,6 +143,16 @@ constexpr check redis_server_rows[] = {
     {.name = "rights of shared locks", .warning = "shared locks and locks of groups are refused"},
 };
 
+constexpr check replica_rows[] = {
+    {.name = "answer", .fact = "answer", .judge = &judge_answer},
+    {.name = "version", .fact = "redis_version", .command = "redis-cli INFO server", .judge = &judge_redis_version},
+    {.name = "link to the master",
+        .fact = "master_link_status",
+        .command = "redis-cli INFO replication",
+        .judge = &judge_link},
+    {.name = "clock", .fact = "clock_offset", .unit = clock_unit, .command = "redis-cli TIME", .judge = &judge_clock},
+};
+
 constexpr check sentinel_rows[] = {
     {.name = "answer", .fact = "answer", .judge = &judge_answer},
     {.name = "master", .fact = "flags", .judge = &judge_flags},
@@ -149,6 +167,11 @@ constexpr check sentinel_rows[] = {
 std::span<const check> redis_checks()
 {
     return redis_server_rows;
+}
+
+std::span<const check> redis_replica_checks()
+{
+    return replica_rows;
 }
 
 std::span<const check> sentinel_checks()

@@ -258,6 +258,24 @@ asio::awaitable<void> ask_server(redis_session& session, facts& known)
         co_await read_config(session, each, known);
 }
 
+/// Returns the addresses in the lines `slaveN:ip=...,port=...,...` of INFO.
+std::vector<remote::endpoint> replicas_of(const facts& master)
+{
+    std::vector<remote::endpoint> found;
+    for (std::size_t i = 0; master.has("slave" + std::to_string(i)); ++i) {
+        remote::endpoint replica;
+        const std::string line = master.text("slave" + std::to_string(i));
+        for (const auto field : remote::split(line, ',')) {
+            if (field.starts_with("ip="))
+                replica.host = field.substr(3);
+            else if (field.starts_with("port="))
+                replica.port = field.substr(5);
+        }
+        found.push_back(std::move(replica));
+    }
+    return found;
+}
+
 asio::awaitable<void> ask_sentinel(redis_session& session, const std::string& master, facts& known)
 {
     const auto greeting = co_await session.greet();
@@ -300,7 +318,15 @@ std::vector<finding> examine_redis(const backend_address& address, const lock_pr
     } else if (target.socket_path.empty()) {
         target.where = from.hosts("6379").front();
     }
-    append(lines, examine(target.name(), redis_checks(), question(target, ask_server), probe.warnings));
+    const facts master = question(target, ask_server);
+    append(lines, examine(target.name(), redis_checks(), master, probe.warnings));
+    for (const remote::endpoint& each : replicas_of(master)) {
+        redis_target replica = target;
+        replica.where = each;
+        replica.socket_path.clear();
+        const facts known = question(replica, ask_server);
+        append(lines, examine("replica " + replica.name(), redis_replica_checks(), known));
+    }
     return lines;
 }
 
