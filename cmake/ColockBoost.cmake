@@ -48,3 +48,12 @@ endif()
 
 # For MongoDB. Found here, because ColockInstall.cmake asks for its file.
 find_package(boost_context ${Boost_VERSION} EXACT CONFIG QUIET HINTS ${Boost_DIR}/..)
+
+# For the command. The static library is preferred: a shared one of another Debian may need a newer libstdc++ than this
+# system has, and the command is the only user.
+set(Boost_USE_STATIC_LIBS ON)
+find_package(boost_program_options ${Boost_VERSION} EXACT CONFIG QUIET HINTS ${Boost_DIR}/..)
+unset(Boost_USE_STATIC_LIBS)
+if(NOT boost_program_options_FOUND)
+    find_package(boost_program_options ${Boost_VERSION} EXACT CONFIG QUIET HINTS ${Boost_DIR}/..)
+endif()

@@ -1,11 +1,12 @@
-# cpack makes two Debian packages from a build with shared libraries: the libraries, and what a developer needs.
+# cpack makes three Debian packages from a build with shared libraries: the libraries, what a developer needs, and the
+# command.
 # packaging/debian/build.sh calls it.
 if(NOT BUILD_SHARED_LIBS)
     return()
 endif()
 set(CPACK_GENERATOR DEB)
 set(CPACK_PACKAGE_CONTACT "The colock authors")
-set(CPACK_COMPONENTS_ALL runtime development)
+set(CPACK_COMPONENTS_ALL runtime development command)
 set(CPACK_DEB_COMPONENT_INSTALL ON)
 set(CPACK_STRIP_FILES ON)
 set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
@@ -27,4 +28,15 @@ set(CPACK_DEBIAN_DEVELOPMENT_DESCRIPTION "${PROJECT_DESCRIPTION} (headers, CMake
 string(REGEX MATCH "^[0-9]+[.][0-9]+" boost_minor ${Boost_VERSION})
 set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_DEPENDS
     "libcolock${colock_soversion} (= ${PROJECT_VERSION}-1), libboost${boost_minor}-dev")
+
+set(CPACK_DEBIAN_COMMAND_PACKAGE_NAME colock)
+set(CPACK_DEBIAN_COMMAND_PACKAGE_SECTION utils)
+set(CPACK_DEBIAN_COMMAND_DESCRIPTION "${PROJECT_DESCRIPTION} (command for scripts)")
+set(CPACK_DEBIAN_COMMAND_PACKAGE_SHLIBDEPS ON)
+# The command is linked with libraries of the other package.
+foreach(component IN LISTS colock_components)
+    get_target_property(folder colock_${component} BINARY_DIR)
+    list(APPEND CPACK_DEBIAN_PACKAGE_SHLIBDEPS_PRIVATE_DIRS ${folder})
+endforeach()
+set(CPACK_DEBIAN_COMMAND_PACKAGE_DEPENDS "libcolock${colock_soversion} (= ${PROJECT_VERSION}-1)")
 include(CPack)

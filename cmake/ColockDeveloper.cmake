@@ -45,18 +45,6 @@ function(colock_add_program target)
     colock_warnings(${target})
 endfunction()
 
-# Links the program with all backends that are built. See tools/built_backends.hpp.
-function(colock_link_built_backends target)
-    target_link_libraries(${target} PRIVATE colock::connect)
-    foreach(backend IN ITEMS redis zookeeper mongo)
-        if(TARGET colock::${backend})
-            string(TOUPPER COLOCK_BUILT_${backend} built)
-            target_link_libraries(${target} PRIVATE colock::${backend})
-            target_compile_definitions(${target} PRIVATE ${built})
-        endif()
-    endforeach()
-endfunction()
-
 # colock_add_test(NAME
 #     SOURCES source...      Boost.Test files, without a main
 #     [LIBRARIES target...]  in addition to colock::memory

@@ -29,6 +29,13 @@ install(FILES
         ${PROJECT_SOURCE_DIR}/cmake/ColockCompilerCheck.cmake
         ${PROJECT_SOURCE_DIR}/cmake/FindZookeeperClient.cmake
     DESTINATION ${package_dir} COMPONENT development)
+if(TARGET colock-command)
+    install(TARGETS colock-command RUNTIME COMPONENT command)
+    install(FILES ${PROJECT_BINARY_DIR}/src/command/colock.1
+        DESTINATION ${CMAKE_INSTALL_MANDIR}/man1 COMPONENT command)
+    install(FILES ${PROJECT_SOURCE_DIR}/src/command/completion.bash
+        DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions RENAME colock COMPONENT command)
+endif()
 install(FILES ${PROJECT_SOURCE_DIR}/LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT development)
 
 # The files for pkg-config. First, the names that pkg-config or the linker uses for the packages of CMake:

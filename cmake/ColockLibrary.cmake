@@ -84,6 +84,18 @@ function(colock_compile_as_library target)
     endif()
 endfunction()
 
+# Links the program with all backends that are built. See tools/built_backends.hpp.
+function(colock_link_built_backends target)
+    target_link_libraries(${target} PRIVATE colock::connect)
+    foreach(backend IN ITEMS redis zookeeper mongo)
+        if(TARGET colock::${backend})
+            string(TOUPPER COLOCK_BUILT_${backend} built)
+            target_link_libraries(${target} PRIVATE colock::${backend})
+            target_compile_definitions(${target} PRIVATE ${built})
+        endif()
+    endforeach()
+endfunction()
+
 # colock_driver(NAME
 #     FOUND value            whether the driver was found
 #     NEEDS text             name of the driver

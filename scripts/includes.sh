@@ -27,6 +27,7 @@ zookeeper           util net remote
 mongo               util net remote
 connect             util net
 metrics             util
+command             util net
 '
 git grep -nE '^#include "[a-z_]+/' -- src | awk -v rules="$rules" '
     function is_in(file, folder) { return folder == "*" || index(file, folder "/") == 1 }

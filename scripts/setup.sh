@@ -73,7 +73,9 @@ join() {
 
 # --- Boost ----------------------------------------------------------------------------------------------------------
 
-boost_is_there() { [ -f "$colock_boost/include/boost/version.hpp" ] || boost_is_found "$boost_version" headers; }
+boost_is_there() {
+    compgen -G "$colock_boost/lib/*/libboost_program_options.a" >/dev/null || boost_is_found "$boost_version" headers
+}
 
 # boost_is_found VERSION COMPONENT: whether CMake finds this version or a later one
 boost_is_found() {
@@ -97,7 +99,8 @@ fetch_boost() {
         -o Dir::Etc::Preferences="$apt/none/none" -o Dir::Etc::PreferencesParts="$apt/none"
         -o Dir::State::Lists="$apt/lists" -o Dir::Cache="$apt/cache" -o APT::Sandbox::User="$(id -un)"
     )
-    local wanted=("libboost$boost_version-dev" "libboost-context$boost_version-dev" "libboost-context$boost_version.0")
+    local wanted=("libboost$boost_version-dev" "libboost-context$boost_version-dev" "libboost-context$boost_version.0"
+        "libboost-program-options$boost_version-dev" "libboost-container$boost_version-dev")
 
     say "fetching Boost $boost_version into $colock_cache"
     for archive in $archives; do
@@ -137,6 +140,7 @@ setup_build() {
     if [ "${COLOCK_BOOST:-}" = system ]; then
         need 'boost_is_found 1.83 headers' libboost-dev "Boost >= 1.83"
         need 'boost_is_found 1.83 context' libboost-context-dev "Boost.Context >= 1.83"
+        need 'boost_is_found 1.83 program_options' libboost-program-options-dev "Boost.Program_options >= 1.83"
     fi
     install_missing
     . "$colock_root/scripts/environment.sh"

@@ -49,6 +49,7 @@ if [ "${1:-}" = --for ]; then
     names=
     for suite in "${suites[@]}"; do
         case $suite in
+        command) targets+=(colock-command) ;;
         compile | examples* | benchmarks | package | scripts | docs) targets+=(all) ;;
         *) targets+=("colock_test_${suite%%.*}") ;;
         esac

@@ -32,7 +32,7 @@ class ColockConan(ConanFile):
         self.version = ".".join(numbers)
 
     def export_sources(self):
-        for pattern in ("CMakeLists.txt", "LICENSE", "cmake/*", "include/*", "src/*", "test/contract/*", "test/support/*"):
+        for pattern in ("CMakeLists.txt", "LICENSE", "cmake/*", "include/*", "src/*", "tools/*", "test/contract/*", "test/support/*"):
             copy(self, pattern, self._checkout, self.export_sources_folder)
 
     def layout(self):

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Builds the Debian packages libcolock0 and libcolock-dev from this checkout, into build/packages.
+# Builds the Debian packages libcolock0, libcolock-dev and colock from this checkout, into build/packages.
 #
 #   scripts/debian_root.sh 13 packaging/debian/build.sh
 #
@@ -16,7 +16,7 @@ export DEBIAN_FRONTEND=noninteractive
 apt-get update -q
 apt-get install -y -q --no-install-recommends \
     g++ cmake ninja-build ccache pkg-config dpkg-dev file \
-    libboost-dev libboost-context-dev libssl-dev libzookeeper-st-dev libmongoc-dev
+    libboost-dev libboost-context-dev libboost-program-options-dev libssl-dev libzookeeper-st-dev libmongoc-dev
 
 rm -rf build/packages
 cmake -S . -B build/packages -G Ninja -DCOLOCK_DEVELOPER=OFF -DBUILD_SHARED_LIBS=ON \

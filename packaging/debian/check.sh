@@ -17,7 +17,7 @@ export DEBIAN_FRONTEND=noninteractive
 apt-get update -q
 cd "$source"
 #[ install
-apt-get install -y ./build/packages/libcolock0_*.deb ./build/packages/libcolock-dev_*.deb
+apt-get install -y ./build/packages/libcolock0_*.deb ./build/packages/libcolock-dev_*.deb ./build/packages/colock_*.deb
 #]
 apt-get install -y -q --no-install-recommends g++ cmake make pkg-config
 grep -q 'libcolock-core 0 libcolock0 (>= ' /var/lib/dpkg/info/libcolock0*.shlibs ||
@@ -43,6 +43,8 @@ cd "$scratch"
 g++ -std=c++20 main.cpp -o shop $(pkg-config --cflags --libs colock-memory)
 ./shop
 
-apt-get remove -y libcolock-dev libcolock0
+colock --version
+
+apt-get remove -y colock libcolock-dev libcolock0
 left=$(find /usr -name '*colock*' -not -path '*/doc/*')
 [ -z "$left" ] || fail "files are left behind: $left"

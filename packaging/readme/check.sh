@@ -25,7 +25,7 @@ case $(. /etc/os-release && echo "$VERSION_ID") in
     #[ packages
     apt-get update
     apt-get install -y g++ cmake make pkg-config \
-        libboost-dev libboost-context-dev libssl-dev libzookeeper-st-dev libmongoc-dev
+        libboost-dev libboost-context-dev libboost-program-options-dev libssl-dev libzookeeper-st-dev libmongoc-dev
     #]
     ;;
 esac

@@ -1,0 +1,25 @@
+// Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+#pragma once
+
+#include "command/backend.hpp"
+#include "command/doctor/checks.hpp"
+#include "command/invocation.hpp"
+
+#include <exception>
+
+namespace command {
+
+/// What was seen while one lock was used.
+struct lock_probe
+{
+    /// For `lock_checks`. The value `waiting` is for MongoDB.
+    facts known{};
+    adapter_warnings warnings{};
+    /// The error, if the backend cannot be reached or does not answer.
+    std::exception_ptr unavailable{};
+};
+
+/// Acquires, queries, hands over and releases the lock `colock-doctor`, by two adapters of the backend.
+[[nodiscard]] lock_probe probe_lock(const invocation& call, const backend_address& address);
+
+} // namespace command

@@ -1,0 +1,118 @@
+// Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+#include "command/doctor/checks.hpp"
+#include "command/doctor/common_checks.hpp"
+
+namespace command {
+
+namespace {
+
+judgement judge_mongo_version(const facts& known)
+{
+    if (version::parse(known.text("version")) >= version{5, 0})
+        return {};
+    return {verdict::fail, "install MongoDB 5.0 or later"};
+}
+
+bool is_in_set(const facts& known)
+{
+    return known.has("setName");
+}
+
+judgement judge_set(const facts& known)
+{
+    if (is_in_set(known))
+        return {};
+    return {verdict::warn, "a crash loses writes that have no other copy, nothing takes over, and waiters poll; run a "
+                           "replica set of 3 members"};
+}
+
+judgement judge_member_count(const facts& known)
+{
+    if (known.number("members") >= 3)
+        return {};
+    return {
+        verdict::warn, "if one member fails, no majority confirms writes, and locks are unavailable; run 3 members"};
+}
+
+judgement judge_arbiters(const facts& known)
+{
+    if (known.number("arbiters") == 0)
+        return {};
+    return {verdict::warn, "arbiters keep no data: if one other member fails, no majority may confirm writes; replace "
+                           "them by members with data"};
+}
+
+judgement judge_journal(const facts& known)
+{
+    if (known.text("writeConcernMajorityJournalDefault") == "true")
+        return {};
+    return {verdict::fail, "a write that a majority has confirmed may be lost in a crash; set "
+                           "writeConcernMajorityJournalDefault to true"};
+}
+
+judgement judge_storage(const facts& known)
+{
+    if (known.text("persistent") != "false")
+        return {};
+    return {verdict::warn, "this storage engine keeps nothing on disk: a restart of the members loses the locks"};
+}
+
+judgement judge_spread(const facts& known)
+{
+    if (known.number("clock_spread").value_or(0) <= 250)
+        return {};
+    return {verdict::warn, "an election may end leases early by so much; synchronize the members by NTP, or set "
+                           "max_clock_lead to more"};
+}
+
+judgement judge_state(const facts& known)
+{
+    if (known.text("state") == "primary" || known.text("state") == "secondary")
+        return {};
+    return {verdict::warn, "this member confirms no writes; look at rs.status()"};
+}
+
+constexpr check primary_rows[] = {
+    {.name = "replica set", .fact = "set", .judge = &judge_set},
+    {.name = "members", .fact = "members", .judge = &judge_member_count, .applies = &is_in_set},
+    {.name = "arbiters", .fact = "arbiters", .judge = &judge_arbiters, .applies = &is_in_set},
+    {.name = "majority on disk",
+        .fact = "writeConcernMajorityJournalDefault",
+        .command = "mongosh --eval 'rs.conf().writeConcernMajorityJournalDefault'",
+        .judge = &judge_journal,
+        .applies = &is_in_set},
+    {.name = "storage engine",
+        .fact = "storage_engine",
+        .command = "mongosh --eval 'db.serverStatus().storageEngine'",
+        .judge = &judge_storage},
+    {.name = "change streams", .fact = "waiting", .warning = "change streams"},
+    {.name = "right listCollections", .fact = "listCollections", .command = "mongosh --eval 'db.getCollectionInfos()'"},
+    {.name = "clocks of the members", .fact = "clock_spread", .unit = " ms apart", .judge = &judge_spread},
+    {.name = "clock of updates", .fact = "update_clock", .warning = "the clock of its updates"},
+};
+
+constexpr check member_rows[] = {
+    {.name = "answer", .fact = "answer", .judge = &judge_answer},
+    {.name = "state", .fact = "state", .judge = &judge_state},
+    {.name = "version",
+        .fact = "version",
+        .command = "mongosh --eval 'db.version()'",
+        .judge = &judge_mongo_version,
+        .applies = [](const facts& known) { return known.text("answer") == "yes"; }},
+    {.name = "clock", .fact = "clock_offset", .unit = clock_unit, .judge = &judge_clock},
+    {.name = "round trip", .fact = "round_trip", .unit = " ms", .judge = &judge_round_trip},
+};
+
+} // namespace
+
+std::span<const check> mongo_checks()
+{
+    return primary_rows;
+}
+
+std::span<const check> mongo_member_checks()
+{
+    return member_rows;
+}
+
+} // namespace command

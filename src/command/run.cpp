@@ -1,0 +1,307 @@
+// Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+#include "command/run.hpp"
+
+#include "command/acquire.hpp"
+#include "command/backend.hpp"
+#include "command/exit_code.hpp"
+#include "command/process.hpp"
+#include "command/signal_source.hpp"
+#include "command/stop_plan.hpp"
+#include "command/supervise.hpp"
+#include "command/ticket_file.hpp"
+
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/this_coro.hpp>
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <functional>
+#include <optional>
+#include <utility>
+
+namespace command {
+
+namespace {
+
+using namespace std::chrono_literals;
+using program_options::bool_switch;
+using program_options::value;
+using std::chrono::milliseconds;
+
+constexpr milliseconds default_ttl = 30s;
+constexpr milliseconds default_grace = 5s;
+
+std::string in_seconds(milliseconds span)
+{
+    return span % 1000 == 0ms ? std::to_string(span / 1s) + 's' : std::to_string(span.count()) + "ms";
+}
+
+/// The part of a lease after which it is renewed is a third, so the lease always lasts this long when the child is
+/// ended at the latest.
+milliseconds needed_lease(milliseconds grace)
+{
+    return 3 * (grace + stop_plan::kill_margin);
+}
+
+void add_acquire_options(program_options::options_description& options)
+{
+    options.add_options()                                                                                     //
+        ("timeout,w", value<std::string>()->value_name("D"), "wait for at most this time; default: no limit") //
+        ("no-wait,n", bool_switch(), "make one attempt; the same as --timeout 0")                             //
+        ("shared,s", bool_switch(), "share the lock with other shared holders")                               //
+        ("max-holders", value<std::size_t>()->value_name("N"), "the same, with at most N holders")            //
+        ("owner", value<std::string>()->value_name("S"), "name of the holder; default: the process id")       //
+        ("comment", value<std::string>()->value_name("S"), "reason for the lock")                             //
+        ("conflict-exit-code,E", value<int>()->value_name("N")->default_value(busy), "exit code if the lock is busy");
+}
+
+void add_child_options(program_options::options_description& options)
+{
+    options.add_options() //
+        ("ttl", value<std::string>()->value_name("D")->default_value("30s"),
+            "duration of the lease, which is renewed")                                                        //
+        ("grace", value<std::string>()->value_name("D")->default_value("5s"), "time from SIGTERM to SIGKILL") //
+        ("max-hold", value<std::string>()->value_name("D"), "end the command and the lock after this time")   //
+        ("command,c", value<std::string>()->value_name("LINE"), "run this line by sh -c");
+}
+
+/// The options of a lease under which a child runs.
+struct lease_options
+{
+    milliseconds ttl;
+    milliseconds grace;
+    std::optional<milliseconds> max_hold;
+};
+
+milliseconds ttl_of(const invocation& call)
+{
+    const milliseconds ttl = call.duration("ttl").value_or(default_ttl);
+    if (ttl == 0ms)
+        throw usage_error("--ttl 0: a lock without an end would stay locked after a crash; use a duration such as 30s");
+    return ttl;
+}
+
+lease_options lease_of(const invocation& call)
+{
+    const lease_options lease{.ttl = ttl_of(call),
+        .grace = call.duration("grace").value_or(default_grace),
+        .max_hold = call.duration("max-hold")};
+    if (needed_lease(lease.grace) > lease.ttl) {
+        throw usage_error("--grace " + in_seconds(lease.grace) + " needs --ttl " +
+                          in_seconds(needed_lease(lease.grace)) + " or more, which is 3 * (grace + 0.5 s); --ttl is " +
+                          in_seconds(lease.ttl));
+    }
+    if (lease.max_hold && *lease.max_hold <= lease.grace + stop_plan::kill_margin) {
+        throw usage_error("--max-hold " + in_seconds(*lease.max_hold) +
+                          " leaves no time for the command: it has to be "
+                          "more than grace + 0.5 s, which is " +
+                          in_seconds(lease.grace + stop_plan::kill_margin));
+    }
+    return lease;
+}
+
+/// Checks a lease that a session of the backend limits, too. The session is renewed more often than a lease, so twice
+/// the time that the child needs to end is enough.
+/// \throws usage_error the lease is too short for the grace
+void check_session(const backend& opened, const std::vector<colock::lock>& locks, const lease_options& lease)
+{
+    // Where the backend removes a lock after its ttl, no session limits the lease.
+    if (opened.adapter->traits().capabilities.expires || (lease.max_hold && *lease.max_hold < lease.ttl))
+        return;
+    const milliseconds needed = 2 * (lease.grace + stop_plan::kill_margin);
+    for (const colock::lock& each : locks) {
+        const auto granted = std::chrono::duration_cast<milliseconds>(each.valid_for());
+        if (granted >= needed)
+            continue;
+        // Rounded down to a tenth of a second.
+        const milliseconds largest = (granted / 2 - stop_plan::kill_margin) / 100ms * 100ms;
+        throw usage_error("--grace " + in_seconds(lease.grace) + " needs a lease of " + in_seconds(needed) +
+                          ", but the server's session timeout limits it to " + in_seconds(granted) +
+                          (largest > 0ms ? "; use --grace " + in_seconds(largest) + " or less, or" : ";") +
+                          " raise maxSessionTimeout of the servers");
+    }
+}
+
+std::vector<std::string> keys_of(const invocation& call)
+{
+    std::vector<std::string> keys = call.words;
+    if (keys.size() > 1)
+        throw usage_error(
+            "'" + keys[1] + "' is a second key; write further keys as --key KEY, and the command after --");
+    if (call.options.count("key") != 0) {
+        const auto& others = call.options["key"].as<std::vector<std::string>>();
+        keys.insert(keys.end(), others.begin(), others.end());
+    }
+    if (keys.empty())
+        throw usage_error("no key is given");
+    auto sorted = keys;
+    std::ranges::sort(sorted);
+    if (const auto twice = std::ranges::adjacent_find(sorted); twice != sorted.end())
+        throw usage_error("the key '" + *twice + "' is given twice");
+    return keys;
+}
+
+colock::acquire_options acquire_options_of(const invocation& call, milliseconds ttl)
+{
+    colock::acquire_options options{.ttl = ttl,
+        .renewal = colock::renewal::automatic,
+        .owner = call.text("owner"),
+        .comment = call.text("comment")};
+    const bool limited = call.options.count("max-holders") != 0;
+    if (limited) {
+        options.max_holders = call.options["max-holders"].as<std::size_t>();
+        if (options.max_holders == 0 || call.flag("shared"))
+            throw usage_error("--max-holders needs a number from 1, and excludes --shared, which has no limit");
+    }
+    if (limited || call.flag("shared"))
+        options.mode = colock::lock_mode::shared;
+    const auto timeout = call.flag("no-wait") ? milliseconds(0) : call.duration("timeout");
+    options.retry = !timeout          ? colock::retry_policy::forever()
+                    : *timeout == 0ms ? colock::retry_policy::never()
+                                      : colock::within(*timeout);
+    return options;
+}
+
+/// Returns whether people read the progress on stderr.
+bool shows_progress(const invocation& call)
+{
+    return ::isatty(STDERR_FILENO) == 1 && !call.flag("quiet") && !call.flag("verbose");
+}
+
+child_options child_of(const invocation& call, const lease_options& lease)
+{
+    const std::string line = call.text("command");
+    if (line.empty() == call.child.empty())
+        throw usage_error("give the command either after -- or as a line with -c");
+    return {.words = line.empty() ? call.child : std::vector<std::string>{"/bin/sh", "-c", line},
+        .grace = lease.grace,
+        .reports_stop = shows_progress(call)};
+}
+
+/// Returns the keys whose holders are shown while the command waits.
+std::vector<std::string> watched(const invocation& call, const std::vector<std::string>& keys)
+{
+    return shows_progress(call) ? keys : std::vector<std::string>();
+}
+
+using acquire_function = std::function<asio::awaitable<std::vector<colock::lock>>(colock::locker)>;
+
+asio::awaitable<int> run_under(backend opened, acquire_function acquiring, std::vector<std::string> watched_keys,
+    lease_options lease, child_options child, signal_source& signals, const inherited_state& inherited)
+{
+    auto locks = co_await wait_interruptibly(acquiring(opened.locker), opened.locker, std::move(watched_keys), signals);
+    check_session(opened, locks, lease);
+    co_return co_await run_child(std::move(locks), std::move(child), signals, inherited);
+}
+
+} // namespace
+
+void add_run_options(program_options::options_description& options)
+{
+    options.add_options()(
+        "key,k", value<std::vector<std::string>>()->value_name("KEY"), "another key; all are locked or none");
+    add_acquire_options(options);
+    add_child_options(options);
+}
+
+void add_detach_options(program_options::options_description& options)
+{
+    options.add_options()                                                                                 //
+        ("ticket", value<std::string>()->value_name("FILE"), "file for the ticket, which must not exist") //
+        ("ttl", value<std::string>()->value_name("D"), "time until the lock has to be adopted");
+    add_acquire_options(options);
+}
+
+void add_adopt_options(program_options::options_description& options)
+{
+    options.add_options() //
+        ("ticket", value<std::string>()->value_name("FILE"), "file with the ticket, which is removed");
+    add_child_options(options);
+}
+
+int run(const invocation& call)
+{
+    const inherited_state inherited;
+    const auto keys = keys_of(call);
+    const auto lease = lease_of(call);
+    const auto child = child_of(call, lease);
+    auto options = acquire_options_of(call, lease.ttl);
+    options.max_hold = lease.max_hold;
+    auto address = address_of(call);
+    request_session(address, lease.ttl);
+    asio::io_context io(1);
+    signal_source signals(io.get_executor());
+    const backend opened = open_backend(io.get_executor(), call, address);
+    const auto acquiring = [&](colock::locker locker) { return acquire(std::move(locker), keys, options); };
+    try {
+        return run_context(
+            io, opened.locker, run_under(opened, acquiring, watched(call, keys), lease, child, signals, inherited));
+    } catch (...) {
+        return report_current_exception(call.options["conflict-exit-code"].as<int>());
+    }
+}
+
+int detach(const invocation& call)
+{
+    const inherited_state inherited;
+    const auto keys = keys_of(call);
+    if (call.options.count("ttl") == 0)
+        throw usage_error("--ttl is missing: the lock ends after this time unless it is adopted");
+    const auto options = acquire_options_of(call, ttl_of(call));
+    asio::io_context io(1);
+    signal_source signals(io.get_executor());
+    const backend opened = open_backend(io.get_executor(), call, address_of(call));
+    if (!opened.adapter->traits().capabilities.tickets) {
+        throw usage_error(std::string(opened.adapter->traits().name) +
+                          ": a lock belongs to the session of its process, and cannot be detached");
+    }
+    ticket_file file(call.text("ticket"));
+    const auto body = [&]() -> asio::awaitable<int> {
+        auto locks = co_await wait_interruptibly(
+            acquire(opened.locker, keys, options), opened.locker, watched(call, keys), signals);
+        std::exception_ptr failure;
+        const std::string ticket = co_await locks.front().detach();
+        try {
+            file.write(ticket);
+        } catch (...) {
+            failure = std::current_exception();
+        }
+        if (failure) {
+            // Nobody else knows the ticket, so the lock would stay locked for its ttl.
+            co_await (co_await opened.locker.adopt(ticket)).release();
+            std::rethrow_exception(failure);
+        }
+        co_return success;
+    };
+    try {
+        return run_context(io, opened.locker, body());
+    } catch (...) {
+        return report_current_exception(call.options["conflict-exit-code"].as<int>());
+    }
+}
+
+int adopt(const invocation& call)
+{
+    const inherited_state inherited;
+    const auto lease = lease_of(call);
+    const auto child = child_of(call, lease);
+    if (!call.words.empty())
+        throw usage_error("'" + call.words.front() + "': the ticket names the key; write the command after --");
+    const std::string file = call.text("ticket");
+    const std::string ticket = read_ticket(file);
+    asio::io_context io(1);
+    signal_source signals(io.get_executor());
+    const backend opened = open_backend(io.get_executor(), call, address_of(call));
+    const auto adopting = [&](colock::locker locker) -> asio::awaitable<std::vector<colock::lock>> {
+        std::vector<colock::lock> locks;
+        locks.push_back(co_await locker.adopt(
+            ticket, {.ttl = lease.ttl, .renewal = colock::renewal::automatic, .max_hold = lease.max_hold}));
+        ::unlink(file.c_str()); // The ticket is used.
+        co_return locks;
+    };
+    return run_context(io, opened.locker, run_under(opened, adopting, {}, lease, child, signals, inherited));
+}
+
+} // namespace command

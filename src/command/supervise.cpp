@@ -1,0 +1,160 @@
+// Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+#include "command/supervise.hpp"
+
+#include "command/exit_code.hpp"
+#include "command/process.hpp"
+#include "command/signal_source.hpp"
+#include "command/stop_plan.hpp"
+#include "util/text_escaping.hpp"
+
+#include <colock/clock.hpp>
+#include <colock/error.hpp>
+
+#include <boost/asio/as_tuple.hpp>
+#include <boost/asio/basic_waitable_timer.hpp>
+#include <boost/asio/this_coro.hpp>
+#include <boost/asio/use_awaitable.hpp>
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <memory>
+#include <optional>
+#include <utility>
+
+namespace command {
+
+namespace asio = boost::asio;
+
+namespace {
+
+using namespace std::chrono_literals;
+using colock::lease_clock;
+using lease_timer = asio::basic_waitable_timer<lease_clock>;
+
+/// The end of a lease may become earlier without an event, for example if the server shortens the session at a
+/// reconnect. So it is read this often at least.
+constexpr std::chrono::milliseconds check_interval = 1s;
+/// Interval at which the group is checked after the child has ended, because the end of a process whose parent is
+/// outside of the group is not reported.
+constexpr std::chrono::milliseconds group_check_interval = 20ms;
+
+/// What the handlers of asynchronous operations tell the supervising coroutine.
+struct events
+{
+    explicit events(const asio::any_io_executor& executor) : wake(executor) {}
+
+    /// Cancelled to wake the coroutine. The coroutine and all handlers run on one thread, so no event is missed.
+    lease_timer wake;
+    /// Description of the first lock whose loss became known.
+    std::string loss;
+    /// Whether the lease of a lost lock has ended. Otherwise the lock was broken or taken.
+    bool has_ended = false;
+};
+
+/// Returns the lock whose lease ends first.
+const colock::lock& first_to_end(const std::vector<colock::lock>& locks)
+{
+    return *std::ranges::min_element(locks, {}, &colock::lock::expires_at);
+}
+
+std::vector<std::pair<std::string, std::string>> variables_of(const std::vector<colock::lock>& locks)
+{
+    std::string keys;
+    std::string fences;
+    for (const colock::lock& each : locks) {
+        const char* const separator = keys.empty() ? "" : "\n";
+        (keys += separator) += each.key();
+        (fences += separator) += each.fence() == 0 ? std::string() : std::to_string(each.fence());
+    }
+    return {{"COLOCK_KEY", std::move(keys)}, {"COLOCK_FENCE", std::move(fences)}};
+}
+
+void watch(const std::vector<colock::lock>& locks, const std::shared_ptr<events>& shared)
+{
+    for (const colock::lock& each : locks) {
+        each.async_lost([shared, key = each.key()](const colock::error_code& error, colock::lost_reason reason) {
+            if (error || reason == colock::lost_reason::released)
+                return;
+            if (reason == colock::lost_reason::expired || reason == colock::lost_reason::session)
+                shared->has_ended = true;
+            if (shared->loss.empty())
+                shared->loss = colock::detail::quoted(key) + " was lost (" + colock::to_string(reason) + ')';
+            shared->wake.cancel();
+        });
+    }
+}
+
+/// Releases the locks. Returns the description of a lock that was not held any more.
+asio::awaitable<std::string> release(std::vector<colock::lock> locks)
+{
+    std::string loss;
+    for (colock::lock& each : locks) {
+        const std::string key = each.key();
+        try {
+            co_await each.release(colock::on_failure::raise);
+        } catch (const colock::error& problem) {
+            if (problem.code() == colock::errc::not_held)
+                loss = colock::detail::quoted(key) + " was lost before the command had ended";
+            else
+                print_line(std::string("warning: ") + problem.what());
+        }
+    }
+    co_return loss;
+}
+
+} // namespace
+
+asio::awaitable<int> run_child(
+    std::vector<colock::lock> locks, child_options options, signal_source& signals, const inherited_state& inherited)
+{
+    const auto shared = std::make_shared<events>(co_await asio::this_coro::executor);
+    stop_plan plan(options.grace);
+    std::optional<child_group> child(std::in_place, inherited, std::move(options.words), variables_of(locks));
+    signals.set_handler([&](int signal) {
+        if (is_terminating(signal)) {
+            child->send_and_continue(signal);
+            plan.on_signal(lease_clock::now());
+        } else if (signal != SIGCHLD) {
+            child->send(signal);
+        }
+        shared->wake.cancel();
+    });
+    watch(locks, shared);
+
+    bool was_stopped = false;
+    for (;;) {
+        child->reap();
+        if (std::exchange(was_stopped, child->is_stopped()) != child->is_stopped() && was_stopped &&
+            options.reports_stop)
+            print_line("the command is stopped; 'kill -CONT " + std::to_string(::getpid()) + "' continues it");
+        const auto now = lease_clock::now();
+        if (child->exit_code() && !(plan.is_terminated() && child->has_members()))
+            break;
+        if (!shared->loss.empty())
+            plan.on_lost(now, shared->has_ended);
+        const auto decision = plan.next(now, first_to_end(locks).expires_at());
+        if (decision.terminate)
+            child->send_and_continue(SIGTERM);
+        if (decision.kill)
+            child->send(SIGKILL);
+        shared->wake.expires_at(
+            std::min(decision.until, now + (child->exit_code() ? group_check_interval : check_interval)));
+        co_await shared->wake.async_wait(asio::as_tuple(asio::use_awaitable));
+    }
+    signals.set_handler(nullptr);
+    const int code = child->exit_code().value();
+    child.reset(); // The terminal is back before the release, which may take some time.
+
+    std::string loss = shared->loss;
+    if (loss.empty() && plan.is_lost())
+        loss = colock::detail::quoted(first_to_end(locks).key()) + " was about to expire";
+    const std::string found = co_await release(std::move(locks));
+    if (loss.empty())
+        loss = found;
+    if (loss.empty())
+        co_return code;
+    throw exit_error(lost, "the lock " + loss + (plan.is_lost() ? "; the command was ended" : ""));
+}
+
+} // namespace command

@@ -1,0 +1,682 @@
+#!/usr/bin/env python3
+"""Runs the command colock on a real server.
+
+    test.py COLOCK redis|quorum|zookeeper|mongodb [CASE]...
+
+scripts/servers.sh has started the server, for this program alone, because one case stops it.
+"""
+
+import concurrent.futures
+import datetime
+import json
+import os
+import re
+import shlex
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+
+# A child that has to react to signals shows that it is ready, and then waits.
+READY = "echo ready; while :; do sleep 0.05; done"
+PATIENCE = 30
+
+
+class Failed(Exception):
+    """A promise of the manual does not hold."""
+
+
+def check(condition, *what):
+    if not condition:
+        raise Failed(" ".join(str(each) for each in what))
+
+
+def wait_for(condition, what, limit=PATIENCE):
+    """Waits until the condition holds, and returns its value."""
+    end = time.monotonic() + limit
+    while time.monotonic() < end:
+        value = condition()
+        if value:
+            return value
+        time.sleep(0.01)
+    raise Failed(f"in {limit} s: {what}")
+
+
+class Run:
+    """A running process of colock, whose output can be awaited."""
+
+    started = []
+
+    def __init__(self, words, environment, **options):
+        self.out = tempfile.TemporaryFile("w+")
+        self.err = tempfile.TemporaryFile("w+")
+        options = {"stdin": subprocess.DEVNULL, "stdout": self.out, "stderr": self.err} | options
+        self.process = subprocess.Popen(words, env=environment, text=True, **options)
+        self.pid = self.process.pid
+        Run.started.append(self.process)
+
+    def text(self, file):
+        # A read by position, because the child writes at the position of the shared descriptor.
+        return os.pread(file.fileno(), 1 << 20, 0).decode(errors="replace")
+
+    @property
+    def stdout(self):
+        return self.text(self.out)
+
+    @property
+    def stderr(self):
+        return self.text(self.err)
+
+    def wait_for(self, pattern, limit=PATIENCE):
+        def find():
+            if self.process.poll() is not None and not re.search(pattern, self.stdout):
+                raise Failed(f"ended with {self.process.returncode} before /{pattern}/:", self.stdout, self.stderr)
+            return re.search(pattern, self.stdout)
+
+        return wait_for(find, f"/{pattern}/ in {self.stdout!r} {self.stderr!r}", limit)
+
+    def end(self, limit=PATIENCE):
+        """Returns the exit code."""
+        try:
+            code = self.process.wait(limit)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            raise Failed(f"did not end in {limit} s: {self.process.args}", self.stdout, self.stderr) from None
+        return code if code >= 0 else 128 - code
+
+    def exits_with(self, expected, limit=PATIENCE):
+        code = self.end(limit)
+        check(code == expected, self.process.args, "exit code", code, "instead of", expected, self.stdout, self.stderr)
+        if expected in (64, 69, 75, 77, 78, 79, 126, 127):
+            lines = [each for each in self.stderr.splitlines() if each.startswith("colock")]
+            check(len(lines) == 1, "one line on stderr, not", self.stderr)
+        return self
+
+
+class Backend:
+    def __init__(self, colock, name):
+        self.colock = colock
+        self.name = name
+        variable = f"COLOCK_TEST_{'REDIS' if name == 'quorum' else name.upper()}"
+        self.url = os.environ[variable]
+        self.host = self.url.split("//")[1]
+        self.servers = [int(os.environ[variable + "_ID"])]
+        if name == "quorum":
+            others = [f"{variable}_{number}" for number in (2, 3)]
+            self.url = "redis+quorum://" + ",".join([self.host] + [os.environ[each].split("//")[1] for each in others])
+            self.servers += [int(os.environ[each + "_ID"]) for each in others]
+        if name == "zookeeper":
+            # The servers of the tests have short ticks, see scripts/servers.sh.
+            self.url += "?server_tick=500ms"
+        # A lease that allows a grace of 500 ms. That of ZooKeeper is shorter than its session.
+        self.ttl = 4 if name == "zookeeper" else 3
+        self.short = ["--ttl", f"{self.ttl}s", "--grace", "500ms"]
+        self.fences = name != "quorum"
+        self.shares = name != "quorum"
+        self.tickets = name != "zookeeper"
+
+    def environment(self, **variables):
+        return os.environ | {"COLOCK_BACKEND": self.url} | variables
+
+    def start(self, *words, environment=None, **options):
+        return Run([self.colock, *words], environment or self.environment(), **options)
+
+    def run(self, key, *words, **options):
+        return self.start("run", key, *self.short, *words, **options)
+
+    def under_terminal(self, line, **options):
+        """Runs a line of the shell, in which $colock is the command, under a pseudo-terminal."""
+        line = line.replace("$colock", shlex.quote(self.colock))
+        return Run(["script", "-qec", line, "/dev/null"], self.environment(), **options)
+
+    def is_free(self, key):
+        """Asks with one attempt."""
+        return self.run(key, "--no-wait", "--", "true").end() == 0
+
+    def held(self, key, *words, script=READY):
+        """Starts a run whose child is ready."""
+        run = self.run(key, *words, "-c", script)
+        run.wait_for("ready")
+        return run
+
+
+def process_state(pid):
+    """Returns the letter of the state; empty if there is no such process."""
+    try:
+        with open(f"/proc/{pid}/stat", encoding="utf-8") as file:
+            return file.read().rsplit(")", 1)[1].split()[0]
+    except FileNotFoundError:
+        return ""
+
+
+def is_gone(pid):
+    return process_state(pid) in ("", "Z")
+
+
+def redis_command(backend, *words):
+    with socket.create_connection(backend.host.split(":")) as connection:
+        connection.sendall((" ".join(words) + "\r\n").encode())
+        return connection.recv(4096).decode()
+
+
+# --- exit codes: every row of the table in docs/command.md --------------------------------------------------------
+
+
+def code_of_the_child(backend):
+    backend.run("code", "--", "true").exits_with(0)
+    backend.run("code", "--", "sh", "-c", "exit 3").exits_with(3)
+    backend.run("code", "-c", "exit 255").exits_with(255)
+
+
+def code_of_a_signal(backend):
+    backend.run("signal", "-c", "kill -9 $$").exits_with(137)
+    backend.run("signal", "-c", "kill -TERM $$").exits_with(143)
+
+
+def command_that_cannot_be_executed(backend):
+    backend.run("exec", "--", "/etc/passwd").exits_with(126)
+    backend.run("exec", "--", "/nonexistent").exits_with(127)
+    backend.run("exec", "--", "no-such-command-of-colock").exits_with(127)
+    check(backend.is_free("exec"), "the lock is released")
+
+
+def wrong_usage(backend):
+    for words in (
+        ["run", "k", "--ttl", "0", "--", "true"],
+        ["run", "k", "--ttl", "30", "--", "true"],
+        ["run", "k", "--ttl", "10s", "--", "true"],  # too short for the default grace
+        ["run", "k", "--grace", "10s", "--", "true"],
+        ["run", "k", "--max-hold", "5s", "--", "true"],
+        ["run", "k", "--unknown", "--", "true"],
+        ["run", "k"],
+        ["run", "k", "-c", "true", "--", "true"],
+        ["run", "k", "true"],
+        ["run", "k", "--key", "k", "--", "true"],
+        ["run", "--", "true"],
+        ["run", "k", "--shared", "--max-holders", "2", "--", "true"],
+        ["run", "k" * 600, "--", "true"],
+        ["ls", "a", "b"],
+        ["purge", "--limit", "0"],
+        ["break", "k"],
+        ["break"],
+        ["detach", "k", "--ttl", "3s"],
+        ["adopt", "--ticket", "/nonexistent", "--", "true"],
+        ["unknown"],
+        [],
+    ):
+        backend.start(*words).exits_with(64)
+    backend.start("run", "k", "--", "true", environment=backend.environment(COLOCK_BACKEND="")).exits_with(64)
+    backend.start("run", "k", "--backend", "Memory:", "--", "true").exits_with(64)
+    backend.start("run", "k", "--backend", "http://127.0.0.1", "--", "true").exits_with(64)
+
+
+def server_that_is_down(backend):
+    url = backend.url.split("//")[0] + "//127.0.0.1:1,127.0.0.1:2,127.0.0.1:3"
+    if backend.name != "quorum":
+        url = url.split(",")[0]
+    backend.run("down", "--no-wait", "--backend", url, "--", "true").exits_with(69)
+    backend.run("down", "--timeout", "1s", "--backend", url, "--", "true").exits_with(69)
+
+
+def busy(backend):
+    holder = backend.held("busy")
+    backend.run("busy", "--no-wait", "--", "true").exits_with(75)
+    backend.run("busy", "--timeout", "0", "--", "true").exits_with(75)
+    backend.run("busy", "--timeout", "3s", "--", "true").exits_with(75)
+    backend.run("busy", "-n", "-E", "3", "--", "true").exits_with(3)
+    os.kill(holder.pid, signal.SIGTERM)
+    holder.exits_with(143)
+
+
+def access_denied(backend):
+    if backend.name in ("redis", "quorum"):
+        url = backend.url.replace("//", "//user:wrong-secret@")
+        run = backend.run("denied", "--backend", url, "--", "true")
+    elif backend.name == "zookeeper":
+        private = f"zookeeper://first:secret@{backend.host}/private?server_tick=500ms"
+        backend.run("denied", "--backend", private, "--", "true").exits_with(0)
+        run = backend.run("denied", "--backend", private.replace("first:secret", "second:wrong-secret"), "--", "true")
+    else:
+        url = backend.url.replace("//", "//user:wrong-secret@")
+        run = backend.run("denied", "--backend", url, "--", "true")
+    check(run.end() == 77, "exit code 77, not", run.end(), run.stderr)
+    check("wrong-secret" not in run.stderr, run.stderr)
+    check("warning: other users can see the password in --backend" in run.stderr, run.stderr)
+
+
+def misconfigured(backend):
+    if backend.name in ("redis", "quorum"):
+        url = backend.url + "/99"  # the server has 16 databases
+    elif backend.name == "zookeeper":
+        # A node that belongs to a session cannot have children.
+        holder = backend.held("misconfigured")
+        with socket.create_connection(backend.host.split(":")) as connection:
+            connection.sendall(b"dump")
+            node = re.search(r"/colock/\w+/misconfigured/\S+", connection.makefile().read())[0]
+        url = f"zookeeper://{backend.host}{node}?server_tick=500ms"
+    else:
+        url = backend.url + "/?replicaSet=other"
+    backend.run("misconfigured", "--backend", url, "--", "true").exits_with(78)
+    if backend.name == "zookeeper":
+        os.kill(holder.pid, signal.SIGTERM)
+        holder.exits_with(143)
+
+
+def broken_lock(backend):
+    holder = backend.held("broken")
+    removed = backend.start("break", "broken", "--yes", "--json").exits_with(0)
+    check(json.loads(removed.stdout)["key"] == "broken", removed.stdout)
+    holder.exits_with(79)
+    check("broken" in holder.stderr, holder.stderr)
+    check(backend.start("break", "broken", "--yes").exits_with(0).stdout == "", "nothing to break")
+
+
+def end_of_max_hold(backend):
+    run = backend.held("max_hold", "--max-hold", "2s")
+    start = time.monotonic()
+    run.exits_with(79)
+    check(time.monotonic() - start < 2, "the child was ended before the end of --max-hold")
+    check(backend.is_free("max_hold"), "the lock is released")
+
+
+# --- the child ------------------------------------------------------------------------------------------------------
+
+
+def two_at_once(backend):
+    with tempfile.TemporaryDirectory() as folder:
+        script = f"mkdir {folder}/held || exit 9; sleep 0.05; rmdir {folder}/held; echo done"
+        runs = [backend.run("at_once", "-c", script) for _ in range(4)]
+        for each in runs:
+            each.exits_with(0)
+
+
+def several_keys(backend):
+    holder = backend.held("several_a", "--key", "several_b", script='echo "$COLOCK_KEY"; ' + READY)
+    check(holder.stdout.startswith("several_a\nseveral_b\n"), holder.stdout)
+    for key in ("several_a", "several_b"):
+        check(not backend.is_free(key), key, "is held")
+    backend.run("several_c", "--key", "several_b", "--no-wait", "--", "true").exits_with(75)
+    check(backend.is_free("several_c"), "all or none")
+    os.kill(holder.pid, signal.SIGTERM)
+    holder.exits_with(143)
+
+
+def shared_lock(backend):
+    if not backend.shares:
+        backend.run("shared", "--shared", "--", "true").exits_with(64)
+        return
+    holders = [backend.held("shared", "--shared"), backend.held("shared", "--max-holders", "2")]
+    backend.run("shared", "--max-holders", "2", "-n", "--", "true").exits_with(75)
+    backend.run("shared", "-n", "--", "true").exits_with(75)
+    for each in holders:
+        os.kill(each.pid, signal.SIGTERM)
+        each.exits_with(143)
+
+
+def environment_of_the_child(backend):
+    first = backend.run("fence", "-c", 'echo "$COLOCK_KEY $COLOCK_FENCE"').exits_with(0).stdout.split()
+    check(first[0] == "fence", first)
+    second = backend.run("fence", "-c", 'echo "$COLOCK_FENCE"').exits_with(0).stdout.strip()
+    if backend.fences:
+        check(int(second) > int(first[1]), first, second)
+    else:
+        check(len(first) == 1 and second == "", first, second)
+
+
+def descriptors_of_the_child(backend):
+    with open(os.devnull, encoding="utf-8") as file:
+        script = f"ls -l /proc/self/fd; [ -e /proc/self/fd/{file.fileno()} ] && echo passed"
+        listing = backend.run("descriptors", "-c", script, pass_fds=[file.fileno()]).exits_with(0).stdout
+    check("passed" in listing, listing)
+    check(not re.search(r"socket:|anon_inode|pipe:", listing), "descriptors of colock are passed on:", listing)
+
+
+def closed_stdin(backend):
+    line = f"exec {shlex.quote(backend.colock)} run closed {' '.join(backend.short)} -c '[ -e /proc/self/fd/0 ] || echo closed' <&-"
+    run = Run(["bash", "-c", line], backend.environment()).exits_with(0)
+    check(run.stdout == "closed\n", run.stdout)
+
+
+def broken_pipe(backend):
+    reader, writer = os.pipe()
+    os.close(reader)
+    # Both the warnings of colock and the output of the child go nowhere.
+    backend.run("pipe", "--verbose", "--", "sh", "-c", "exit 3", stderr=writer, stdout=writer).exits_with(3)
+    check(backend.is_free("pipe"), "the lock is released")
+    holder = backend.held("pipe")
+    check(backend.start("ls", stdout=writer).end() == 128 + signal.SIGPIPE, "ls ends as others do")
+    os.kill(holder.pid, signal.SIGTERM)
+    holder.exits_with(143)
+    os.close(writer)
+
+
+def daemon_of_the_child(backend):
+    run = backend.run("daemon", "-c", "setsid sleep 60 >/dev/null 2>&1 & echo $!").exits_with(0, limit=5)
+    daemon = int(run.stdout)
+    check(not is_gone(daemon), "the daemon lives")
+    check(backend.is_free("daemon"), "the lock ends with the child")
+    os.kill(daemon, signal.SIGKILL)
+
+
+# --- signals --------------------------------------------------------------------------------------------------------
+
+
+def forwarded_signals(backend):
+    script = "trap 'echo usr1' USR1; trap 'echo usr2' USR2; trap 'echo winch' WINCH; trap 'exit 7' TERM; " + READY
+    run = backend.held("forward", script=script)
+    for each, word in ((signal.SIGUSR1, "usr1"), (signal.SIGUSR2, "usr2"), (signal.SIGWINCH, "winch")):
+        os.kill(run.pid, each)
+        run.wait_for(word)
+    os.kill(run.pid, signal.SIGTERM)
+    run.exits_with(7)
+    for each in (signal.SIGINT, signal.SIGHUP, signal.SIGQUIT):
+        run = backend.held("forward", script="ulimit -c 0; " + READY)
+        os.kill(run.pid, each)
+        run.exits_with(128 + each)
+    check(backend.is_free("forward"), "the lock is released")
+
+
+def child_that_ignores_sigterm(backend):
+    run = backend.held("ignores", script="trap '' TERM; " + READY)
+    start = time.monotonic()
+    os.kill(run.pid, signal.SIGTERM)
+    run.exits_with(137, limit=5)
+    check(time.monotonic() - start >= 0.5, "it is killed after the grace")
+    check(backend.is_free("ignores"), "the lock is released")
+
+
+def lock_is_held_until_the_group_is_empty(backend):
+    script = "(trap '' TERM; echo $BASHPID; exec sleep 60) & trap 'exit 5' TERM; echo ready; wait"
+    run = backend.run("group", "--", "bash", "-c", script)
+    run.wait_for("ready")
+    grandchild = int(run.wait_for(r"(?m)^(\d+)$")[1])
+    start = time.monotonic()
+    os.kill(run.pid, signal.SIGTERM)
+    wait_for(lambda: process_state(grandchild) == "" or not backend.is_free("group"), "the lock is still held")
+    run.exits_with(5, limit=5)
+    check(time.monotonic() - start >= 0.5, "the grandchild has the grace")
+    check(is_gone(grandchild), "the grandchild was killed")
+    check(backend.is_free("group"), "the lock is released")
+
+
+def stopped_child(backend):
+    # A shell that has just called vfork would not be in the state T.
+    run = backend.held("stopped", script="echo $$; echo ready; exec sleep 60")
+    child = int(run.wait_for(r"(?m)^(\d+)$")[1])
+    os.kill(run.pid, signal.SIGTSTP)
+    wait_for(lambda: process_state(child) == "T", "the child is stopped")
+    # The lock is renewed meanwhile: it is held after its ttl.
+    end = time.monotonic() + backend.ttl + 0.5
+    wait_for(lambda: time.monotonic() > end, "the ttl has passed")
+    check(process_state(run.pid) in "SR", "colock is not stopped")
+    check(not backend.is_free("stopped"), "the lock is renewed")
+    os.kill(run.pid, signal.SIGCONT)
+    wait_for(lambda: process_state(child) != "T", "the child continues")
+    os.kill(run.pid, signal.SIGTSTP)
+    wait_for(lambda: process_state(child) == "T", "the child is stopped again")
+    os.kill(run.pid, signal.SIGTERM)
+    run.exits_with(143)
+
+
+def paused_colock(backend):
+    """Nothing can end the child of a stopped colock in time, but it ends the child as soon as it continues."""
+    run = backend.held("paused", script="trap 'echo term' TERM; echo $$; " + READY)
+    child = int(run.wait_for(r"(?m)^(\d+)$")[1])
+    os.kill(run.pid, signal.SIGSTOP)
+    backend.run("paused", "--timeout", "20s", "--", "true").exits_with(0)
+    os.kill(run.pid, signal.SIGCONT)
+    wait_for(lambda: is_gone(child), "the child is killed without a grace", limit=0.4)
+    run.exits_with(79)
+
+
+def signal_while_waiting(backend):
+    holder = backend.held("waiting")
+    for each in (signal.SIGTERM, signal.SIGINT):
+        waiter = backend.run("waiting", "--verbose", "--", "true")
+        wait_for(lambda: "waiting" in waiter.stderr, "the second run waits")
+        os.kill(waiter.pid, each)
+        check(waiter.end(limit=5) == 128 + each, waiter.stderr)
+    os.kill(holder.pid, signal.SIGTERM)
+    holder.exits_with(143)
+    check(backend.is_free("waiting"), "nothing is left behind")
+
+
+def killed_colock(backend):
+    run = backend.held("killed", script="echo $$; " + READY)
+    child = int(run.wait_for(r"(?m)^(\d+)$")[1])
+    start = time.monotonic()
+    os.kill(run.pid, signal.SIGKILL)
+    check(run.end() == 137)
+    wait_for(lambda: is_gone(child), "the child is killed", limit=1)
+    check(not backend.is_free("killed"), "the lease still lasts")
+    backend.run("killed", "--timeout", "20s", "--", "true").exits_with(0)
+    # A waiter may learn of an expiry late, because nothing is sent for it.
+    check(time.monotonic() - start < backend.ttl + 5, "the lock is free after its ttl, not", time.monotonic() - start)
+
+
+def server_that_stops(backend):
+    """Runs alone, because it stops the server of the other cases."""
+    ttl, grace = 6, 1
+    with tempfile.TemporaryDirectory() as folder:
+        clock = f"{folder}/clock"
+        script = f"trap 'date +%s.%N >{folder}/term' TERM; echo ready; while :; do date +%s.%N >>{clock}; done"
+        run = backend.start(
+            "run", "stops", "--ttl", f"{ttl}s", "--grace", f"{grace}s", "--verbose", "-c", script)
+        run.wait_for("ready")
+        wait_for(lambda: "renewed" in run.stderr, "the lease is renewed once")
+        for each in backend.servers:
+            os.kill(each, signal.SIGSTOP)
+        stopped = time.time()
+        try:
+            code = run.end(limit=ttl + 12)
+            with open(clock, encoding="utf-8") as file:
+                last = float(file.read().splitlines()[-1])
+            with open(f"{folder}/term", encoding="utf-8") as file:
+                terminated = float(file.read())
+        finally:
+            for each in backend.servers:
+                os.kill(each, signal.SIGCONT)
+        check(code == 79, "exit code", code, run.stderr)
+        renewals = re.findall(r"(\S+Z) debug renewed .*valid_ms=(\d+)", run.stderr)
+        when, valid = renewals[-1]
+        lease_end = datetime.datetime.fromisoformat(when.replace("Z", "+00:00")).timestamp() + int(valid) / 1000
+        print(f"{backend.name}: TERM {lease_end - terminated:.2f} s, last sign of life {lease_end - last:.2f} s before "
+              f"the end of the lease; the server had been stopped for {last - stopped:.2f} s")
+        check(last < stopped + ttl, "the child has ended before the lease of the server")
+        if backend.name != "zookeeper":  # whose lease ends with the session
+            check(terminated < lease_end - grace - 0.3, "SIGTERM", lease_end - terminated, "s before the end")
+            check(last < lease_end - 0.2, "the child was alive", lease_end - last, "s before the end of the lease")
+    wait_for(lambda: backend.is_free("stops"), "the server works again")
+
+
+# --- terminals ------------------------------------------------------------------------------------------------------
+
+
+def typed(line):
+    """Input for a pseudo-terminal, which ends when the process has ended."""
+    reader, writer = os.pipe()
+    os.write(writer, line.encode())
+    return reader, writer
+
+
+def child_that_reads_from_the_terminal(backend):
+    reader, writer = typed("hello\n")
+    run = backend.under_terminal(
+        f"$colock run reads {' '.join(backend.short)} -c 'read line; echo got=$line'; stty -a >/dev/null && echo mine",
+        stdin=reader)
+    run.wait_for("got=hello")
+    run.wait_for("mine")
+    os.close(writer)
+    run.exits_with(0)
+    os.close(reader)
+
+
+def interrupt_from_the_terminal(backend):
+    reader, writer = os.pipe()
+    run = backend.under_terminal(f"$colock run interrupt {' '.join(backend.short)} -c '{READY}'", stdin=reader)
+    run.wait_for("ready")
+    os.write(writer, b"\x03")
+    check(run.end(limit=10) == 130, run.stdout)
+    os.close(writer)
+    os.close(reader)
+
+
+def stop_from_the_terminal(backend):
+    reader, writer = os.pipe()
+    script = "echo $$; read line; echo got=$line; read line; echo got=$line"
+    run = backend.under_terminal(f"echo colock $$; exec $colock run stop {' '.join(backend.short)} -c '{script}'", stdin=reader)
+    child = int(run.wait_for(r"(?m)^(\d+)\r$")[1])
+    colock = int(run.wait_for(r"colock (\d+)")[1])
+    os.write(writer, b"first\n")
+    run.wait_for("got=first")
+    os.write(writer, b"\x1a")
+    wait_for(lambda: process_state(child) == "T", "the child is stopped")
+    check(process_state(colock) in "SR", "colock is not stopped")
+    os.kill(colock, signal.SIGCONT)
+    os.write(writer, b"second\n")
+    run.wait_for("got=second")
+    os.close(writer)
+    run.exits_with(0)
+    os.close(reader)
+
+
+def progress_on_a_terminal(backend):
+    holder = backend.held("progress")
+    run = backend.under_terminal(f"$colock run progress {' '.join(backend.short)} -w 2500ms -- true")
+    check(run.end() == 75, run.stdout)
+    check("waiting for progress" in run.stdout, run.stdout)
+    check(re.search(r"held by \S+ \(pid " + str(holder.pid) + r"\) for \d+ s", run.stdout), run.stdout)
+    quiet = backend.under_terminal(f"$colock run progress {' '.join(backend.short)} -q -w 1500ms -- true")
+    check(quiet.end() == 75 and "waiting" not in quiet.stdout, quiet.stdout)
+    silent = backend.run("progress", "-w", "1500ms", "--", "true").exits_with(75)
+    check("waiting" not in silent.stderr, silent.stderr)
+    os.kill(holder.pid, signal.SIGTERM)
+    holder.exits_with(143)
+
+
+# --- administration -------------------------------------------------------------------------------------------------
+
+
+def listed_locks(backend):
+    holder = backend.held("list:one", "--owner", "nightly \x1b[31m", "--comment", "backup")
+    entry = json.loads(backend.start("ls", "list:", "--json").exits_with(0).stdout)
+    check(entry["key"] == "list:one" and entry["mode"] == "exclusive" and entry["comment"] == "backup", entry)
+    check(entry["owner"] == "nightly \x1b[31m" and entry["host"], entry)
+    if backend.name != "zookeeper":
+        check(0 < entry["remaining_ms"] <= 3000, entry)
+    check(backend.start("ls", "nothing:").exits_with(0).stdout == "", "no locks")
+    table = backend.start("ls", "list:").exits_with(0).stdout
+    check(re.match(r"KEY +MODE +OWNER +HOST +GROUP +AGE +REMAINING +FENCE\n", table), table)
+    check("\x1b" not in table, "the owner of another process cannot control the terminal")
+    terminal = backend.under_terminal("$colock ls list:")
+    terminal.exits_with(0)
+    check("\x1b[1mKEY" in terminal.stdout, terminal.stdout)
+    plain = backend.under_terminal("NO_COLOR=1 $colock ls list:")
+    plain.exits_with(0)
+    check("\x1b" not in plain.stdout, plain.stdout)
+    os.kill(holder.pid, signal.SIGTERM)
+    holder.exits_with(143)
+
+
+def confirmed_break(backend):
+    holder = backend.held("confirm")
+    for answer, code in (("n\n", 1), ("y\n", 0)):
+        reader, writer = typed(answer)
+        run = backend.under_terminal("$colock break confirm", stdin=reader)
+        run.wait_for(r"\[y/N\]")
+        check(run.end() == code, run.stdout)
+        os.close(writer)
+        os.close(reader)
+    holder.exits_with(79)
+
+
+def purged_locks(backend):
+    backend.start("purge").exits_with(0)
+    if backend.name != "mongodb":  # Redis removes expired keys itself, and ZooKeeper removes what a session held
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        backend.start("detach", "purged", "--ticket", f"{folder}/ticket", "--ttl", "500ms").exits_with(0)
+        found = wait_for(lambda: backend.start("purge", "--json", "--limit", "5").exits_with(0).stdout, "it is purged")
+        check(json.loads(found.splitlines()[0])["key"] == "purged", found)
+
+
+def detached_lock(backend):
+    with tempfile.TemporaryDirectory() as folder:
+        ticket = f"{folder}/ticket"
+        detach = backend.start("detach", "detached", "--ticket", ticket, "--ttl", "20s")
+        if not backend.tickets:
+            detach.exits_with(64)
+            check(not os.path.exists(ticket), "no file is left")
+            return
+        detach.exits_with(0)
+        check(os.stat(ticket).st_mode & 0o777 == 0o600, "only its owner reads the ticket")
+        check(not backend.is_free("detached"), "the lock outlives the process")
+        backend.start("detach", "other", "--ticket", ticket, "--ttl", "20s").exits_with(64)
+        copy = f"{folder}/copy"
+        with open(ticket, encoding="utf-8") as source, open(copy, "w", encoding="utf-8") as target:
+            target.write(source.read())
+        adopt = backend.start("adopt", "--ticket", ticket, *backend.short, "-c", 'echo "$COLOCK_KEY"; exit 4').exits_with(4)
+        check(adopt.stdout == "detached\n", adopt.stdout)
+        check(not os.path.exists(ticket), "the ticket is used")
+        check(backend.is_free("detached"), "the lock is released")
+        backend.start("adopt", "--ticket", copy, *backend.short, "--", "true").exits_with(79)
+        backend.start("detach", "full", "--ticket", "/dev/full", "--ttl", "20s").exits_with(64)
+        holder = backend.held("detached")
+        backend.start("detach", "detached", "-n", "--ticket", ticket, "--ttl", "20s").exits_with(75)
+        check(not os.path.exists(ticket), "no file is left")
+        os.kill(holder.pid, signal.SIGTERM)
+        holder.exits_with(143)
+
+
+def password_without_url(backend):
+    if backend.name != "redis":
+        return
+    reply = redis_command(backend, "ACL SETUSER tester on >secret ~* &* +@all")
+    check(reply.startswith("+OK"), reply)
+    url = backend.url.replace("//", "//tester@")
+    with tempfile.NamedTemporaryFile("w") as file:
+        file.write("secret\n")
+        file.flush()
+        with_file = backend.environment(COLOCK_BACKEND=url, COLOCK_PASSWORD_FILE=file.name)
+        run = backend.start("run", "password", "--", "true", environment=with_file).exits_with(0)
+        check(run.stderr == "", run.stderr)
+    backend.start("run", "password", "--", "true",
+                  environment=backend.environment(COLOCK_PASSWORD_FILE="/nonexistent")).exits_with(64)
+    run = backend.start("run", "password", "--backend", url.replace("tester", "tester:secret"), "--", "true")
+    check(run.exits_with(0).stderr.count("\n") == 1 and "secret" not in run.stderr, run.stderr)
+
+
+CASES = [value for value in list(globals().values())
+         if getattr(value, "__code__", None) and value.__code__.co_varnames[:1] == ("backend",)
+         and value.__code__.co_argcount == 1 and not value.__code__.co_flags & 0x04]
+ALONE = [server_that_stops]
+
+
+def main():
+    colock, name, *selected = sys.argv[1:]
+    backend = Backend(colock, name)
+
+    def run(case):
+        start = time.monotonic()
+        result = "passed"
+        try:
+            case(backend)
+        except Exception as problem:  # pylint: disable=broad-except
+            result = f"FAILED: {type(problem).__name__}: {problem}"
+        print(f"{case.__name__}: {time.monotonic() - start:.1f} s: {result}", flush=True)
+        return result != "passed"
+
+    cases = [each for each in CASES if not selected or each.__name__ in selected]
+    with concurrent.futures.ThreadPoolExecutor(4) as pool:
+        failures = list(pool.map(run, [each for each in cases if each not in ALONE]))
+    failures += [run(each) for each in cases if each in ALONE]
+    for each in Run.started:  # those of failed cases
+        if each.poll() is None:
+            each.kill()
+    return 1 if any(failures) else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
