@@ -187,7 +187,8 @@ BOOST_AUTO_TEST_CASE(async_functions_return_the_same)
 BOOST_AUTO_TEST_CASE(cursor_that_the_backend_refuses_is_invalid_input)
 {
     backend->pages = {{.error = make_failure(errc::invalid_options, "no cursor of mine")}};
-    const auto refused = thrown_by<validation_error>([&] { static_cast<void>(run(by.list_page({}, "listing_fixture:0"))); });
+    const auto refused =
+        thrown_by<validation_error>([&] { static_cast<void>(run(by.list_page({}, "listing_fixture:0"))); });
     BOOST_TEST_REQUIRE(refused.has_value());
     BOOST_TEST((refused->code() == errc::invalid_options));
     BOOST_TEST(refused->detail() == "no cursor of mine");
