@@ -296,8 +296,7 @@ BOOST_AUTO_TEST_CASE(leading)
 {
     BOOST_TEST(run(name_of_leader(locker)) == "nobody");
     auto leading = colock::testing::start(io, lead_index(locker));
-    while (locker.held_locks().empty())
-        io.poll_one();
+    colock::testing::run_until(io, [&] { return !locker.held_locks().empty(); });
     const auto defaults = locker.defaults();
     BOOST_TEST(run(name_of_leader(locker)) == defaults.owner + " on " + defaults.host);
     run(locker.shutdown());

@@ -161,6 +161,16 @@ BOOST_AUTO_TEST_CASE(unanswered_node_claim_is_released_later)
         io, redis::make_quorum(io.get_executor(), {servers[0].url(), servers[1].url(), third_link.url()},
                 three_servers::with_long_timeout({.health_interval = 1min})));
     const auto is_stored = [&] { return servers[2]({"EXISTS", "{colock}:k"}) == "1"; };
+    // A node is not asked while its connection is being established again.
+    const auto wait_for_third_node = [&] {
+        run_until(io, [&] {
+            const auto probe = driver::exclusive("probe");
+            test_driver.grant(probe);
+            const bool is_connected = servers[2]({"EXISTS", "{colock}:probe"}) == "1";
+            test_driver.release_held(probe);
+            return is_connected;
+        });
+    };
     int losses = 0;
     for (const auto what : {loss::request, loss::reply}) {
         const auto held = driver::exclusive("k");
@@ -169,6 +179,7 @@ BOOST_AUTO_TEST_CASE(unanswered_node_claim_is_released_later)
         third_link.cut_at("EVALSHA", what);
         test_driver.release_held(held);
         run_until(io, [&] { return third_link.cuts() == losses + 1 && !is_stored(); });
+        wait_for_third_node();
 
         const auto unanswered = driver::exclusive("k");
         third_link.cut_at("SET", what);
@@ -177,6 +188,7 @@ BOOST_AUTO_TEST_CASE(unanswered_node_claim_is_released_later)
         test_driver.release_held(unanswered);
         losses += 2;
         run_until(io, [&] { return third_link.cuts() == losses && !is_stored(); });
+        wait_for_third_node();
     }
     run_coro(io, test_driver.backend().close(1s));
 }
