@@ -17,8 +17,8 @@ struct capabilities
     /// A ttl of 0 is supported: the lock is held until it is released.
     bool no_ttl = false;
     /// The backend has a queue: a claim that was busy keeps its place until it is granted or abandoned. The core then
-    /// never delays a claim to let other lockers go first, and never bypasses the queue with a hand-over between its
-    /// own claims.
+    /// never delays a claim to let other lockers go first, and ignores `release_outcome::others_wait`. A hand-over must
+    /// not overtake the queue either: if other claims wait before the next claim, its outcome is busy.
     bool fifo = false;
     /// Each grant has a fencing token that is greater than the tokens of all earlier grants of the key.
     bool fence = false;

@@ -53,8 +53,9 @@ struct create_outcome
     create_status status = create_status::busy;
     /// Granted: the fencing token; 0 if the backend has none.
     std::uint64_t fence = 0;
-    /// Busy: the time until the holder's grant expires, if known; else zero. An expiry wakes no waiter, so the core
-    /// tries again after this time at the latest. A backend without events may specify a shorter time after which to
+    /// Busy: the time until the holder's grant expires, if known; else zero. If there are several holders, the earliest
+    /// of these times is always correct. An expiry wakes no waiter, so the core tries again after this time at the
+    /// latest. A backend without events may specify a shorter time after which to
     /// try again.
     lease_clock::duration retry_after{0};
     /// Busy: the owner of the conflicting lock, for messages; may be empty.
@@ -119,7 +120,8 @@ struct release_outcome
     release_status status = release_status::released;
     /// Failed: the reason.
     failure_ptr error{};
-    /// Other lockers wait for this release. The locker's own waiters let them go first.
+    /// Other lockers wait for this release. The locker's own waiters let them go first. Ignored with
+    /// `capabilities::fifo`.
     bool others_wait = false;
 };
 
