@@ -16,6 +16,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <mutex>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -86,8 +87,8 @@ completion<Outcome> make_counter(const std::shared_ptr<vote<Outcome>>& votes, vo
 class quorum_adapter final : public adapter
 {
 public:
-    quorum_adapter(asio::any_io_executor executor, settings chosen)
-        : adapter(std::move(executor)), settings_(std::move(chosen))
+    quorum_adapter(asio::any_io_executor executor, settings chosen, std::size_t node_count)
+        : adapter(std::move(executor)), settings_(std::move(chosen)), majority_(majority_of(node_count))
     {
     }
 
@@ -95,13 +96,13 @@ public:
     void attach_nodes(const std::vector<std::shared_ptr<adapter>>& nodes)
     {
         const std::weak_ptr<quorum_adapter> self = std::static_pointer_cast<quorum_adapter>(shared_from_this());
-        listener_ = std::make_shared<node_observer>(self, static_cast<std::ptrdiff_t>(majority_of(nodes.size())));
         const auto on_given_up = [self](std::uint64_t parts) {
             if (const auto to = self.lock())
                 to->count_unproven(parts);
         };
         for (const auto& each : nodes) {
-            each->attach(listener_);
+            observers_.push_back(std::make_shared<node_observer>(self));
+            each->attach(observers_.back());
             nodes_.push_back(node::make(each, settings_.operation_timeout, on_given_up));
         }
     }
@@ -265,30 +266,27 @@ public:
     }
 
 private:
+    /// Forwards the events of one node.
     class node_observer final : public observer
     {
     public:
-        node_observer(std::weak_ptr<quorum_adapter> target, std::ptrdiff_t majority)
-            : target_(std::move(target)), missing_for_majority_(majority)
-        {
-        }
-        void ready(std::string_view) noexcept override
-        {
-            lease_clock::rep unset = 0;
-            first_connected_at_.compare_exchange_strong(unset, lease_clock::now().time_since_epoch().count());
-            --missing_for_majority_;
-            report_up();
-        }
+        explicit node_observer(std::weak_ptr<quorum_adapter> target) : target_(std::move(target)) {}
+        void ready(std::string_view) noexcept override { on_reached(); }
         void unreachable(std::string_view, const error_code& why, std::string_view address,
             std::string_view detail) noexcept override
         {
-            if (const auto to = target_.lock())
-                to->contact().report_unreachable(why, address, detail);
-            is_up_due_ = true;
-            report_loss(why);
+            const auto to = target_.lock();
+            if (!to)
+                return;
+            to->contact().report_unreachable(why, address, detail);
+            to->on_node_lost(is_reached_, why, true);
         }
-        void suspended(std::string_view, const error_code& why) noexcept override { report_loss(why); }
-        void reconnected(std::string_view) noexcept override { report_up(); }
+        void suspended(std::string_view, const error_code& why) noexcept override
+        {
+            if (const auto to = target_.lock())
+                to->on_node_lost(is_reached_, why, false);
+        }
+        void reconnected(std::string_view) noexcept override { on_reached(); }
         void warning(std::string_view, std::string_view message) noexcept override
         {
             if (const auto to = target_.lock())
@@ -296,34 +294,66 @@ private:
         }
 
     private:
-        /// Reports that a majority can be reached, the first time, and after a node or the majority was reported as
-        /// unreachable.
-        void report_up() noexcept
+        void on_reached() noexcept
         {
-            const auto to = target_.lock();
-            if (!to || missing_for_majority_ > 0 || to->connection_failure() || !is_up_due_.exchange(false))
-                return;
-            is_down_ = false;
-            to->contact().up(lease_clock::time_point(lease_clock::duration(first_connected_at_)));
-        }
-        /// Reports once that a majority was reachable and is not any more.
-        void report_loss(const error_code& why) noexcept
-        {
-            const auto to = target_.lock();
-            if (!to || missing_for_majority_ > 0 || !to->connection_failure() || is_down_.exchange(true))
-                return;
-            is_up_due_ = true;
-            to->contact().down(why);
+            if (const auto to = target_.lock())
+                to->on_node_reached(is_reached_);
         }
 
         const std::weak_ptr<quorum_adapter> target_;
-        std::atomic<bool> is_up_due_{true};
-        std::atomic<bool> is_down_{false};
-        /// Number of nodes that have never been reached and are still needed for a majority.
-        std::atomic<std::ptrdiff_t> missing_for_majority_;
-        /// No request was sent to any node before this time. 0: no node has been reached yet.
-        std::atomic<lease_clock::rep> first_connected_at_{0};
+        /// The mutex of the adapter protects this. A node that connects again because it was idle is still reached.
+        bool is_reached_ = false;
     };
+
+    void on_node_reached(bool& is_reached) noexcept
+    {
+        {
+            const std::lock_guard guard(mutex_);
+            if (first_connected_at_ == lease_clock::time_point())
+                first_connected_at_ = lease_clock::now();
+            if (!std::exchange(is_reached, true))
+                ++reached_count_;
+            is_node_back_ = true;
+        }
+        report_majority();
+    }
+    /// \param is_up_due whether observers were notified, so that they must be notified of the end of the loss, too
+    void on_node_lost(bool& is_reached, const error_code& why, bool is_up_due) noexcept
+    {
+        {
+            const std::lock_guard guard(mutex_);
+            if (std::exchange(is_reached, false))
+                --reached_count_;
+            last_loss_ = why;
+            is_up_due_ |= is_up_due;
+        }
+        report_majority();
+    }
+    /// Reports that a majority can be reached, the first time, and after a node or the majority was reported as
+    /// unreachable. Reports once that a majority was reachable and is not any more.
+    void report_majority() noexcept
+    {
+        std::unique_lock guard(mutex_);
+        // A thread that is reporting checks again afterwards, so that the last report is about the last state.
+        if (std::exchange(is_reporting_, true))
+            return;
+        for (;;) {
+            const bool is_up = reached_count_ >= majority_;
+            const bool is_node_back = std::exchange(is_node_back_, false);
+            if (is_up ? !is_up_due_ || !is_node_back : !is_up_reported_)
+                break;
+            is_up_reported_ = is_up;
+            is_up_due_ = !is_up;
+            const auto why = last_loss_;
+            guard.unlock();
+            if (is_up)
+                contact().up(first_connected_at_);
+            else
+                contact().down(why);
+            guard.lock();
+        }
+        is_reporting_ = false;
+    }
 
     /// Returns the round of the claim if it may still be used, otherwise a new one. Node claims that are being released
     /// are never used again.
@@ -355,8 +385,23 @@ private:
     }
 
     const settings settings_;
+    const std::size_t majority_;
     std::vector<std::shared_ptr<node>> nodes_;
-    std::shared_ptr<node_observer> listener_;
+    std::vector<std::shared_ptr<node_observer>> observers_;
+
+    /// Protects the members below, and is not held while something is reported.
+    std::mutex mutex_;
+    /// Number of nodes that were reached, and not lost since.
+    std::size_t reached_count_ = 0;
+    /// A node was reached since the last check.
+    bool is_node_back_ = false;
+    /// The next majority is reported to observers.
+    bool is_up_due_ = true;
+    bool is_up_reported_ = false;
+    bool is_reporting_ = false;
+    error_code last_loss_;
+    /// No request was sent to any node before this time. Set once, before the first report.
+    lease_clock::time_point first_connected_at_{};
 };
 
 } // namespace
@@ -364,7 +409,7 @@ private:
 std::shared_ptr<adapter> make_adapter(
     asio::any_io_executor executor, const std::vector<std::shared_ptr<adapter>>& nodes, settings chosen)
 {
-    auto made = std::make_shared<quorum_adapter>(std::move(executor), std::move(chosen));
+    auto made = std::make_shared<quorum_adapter>(std::move(executor), std::move(chosen), nodes.size());
     made->attach_nodes(nodes);
     return made;
 }

@@ -40,8 +40,14 @@ std::optional<endpoint> master_candidates::take_next()
             best_count = count;
         }
     }
-    if (best)
-        tried_.push_back(*best);
+    if (!best)
+        return best;
+    // The server that has accepted was replaced. Without this, Sentinels that contradict each other could name two
+    // servers in turn forever.
+    if (confirmed_ && *confirmed_ != *best)
+        tried_.push_back(*confirmed_);
+    confirmed_.reset();
+    tried_.push_back(*best);
     return best;
 }
 
@@ -49,6 +55,7 @@ void master_candidates::begin_again(const endpoint& current)
 {
     std::ranges::fill(sentinels_, sentinel_state());
     std::erase(tried_, current);
+    confirmed_ = current;
 }
 
 std::vector<failure_ptr> master_candidates::failures() const

@@ -32,7 +32,8 @@ public:
     /// have the same number of Sentinels, it is the one that the first Sentinel of the URL names. Empty if there is
     /// none.
     [[nodiscard]] std::optional<endpoint> take_next();
-    /// Forgets the answers of all Sentinels, because they are asked again, and that `current` was tried.
+    /// Forgets the answers of all Sentinels, because they are asked again. They may name `current` again, but not after
+    /// they have named another address.
     void begin_again(const endpoint& current);
     /// Failures of the Sentinels, in the order of the URL.
     [[nodiscard]] std::vector<failure_ptr> failures() const;
@@ -47,6 +48,8 @@ private:
 
     std::vector<sentinel_state> sentinels_;
     std::vector<endpoint> tried_{};
+    /// The `current` of begin_again, until the next address is taken.
+    std::optional<endpoint> confirmed_{};
 };
 
 } // namespace colock::inline v0::redis::detail

@@ -34,7 +34,7 @@ public:
     /// before this function returns, with an address that it was not called with before.
     void request_next(failure_ptr why);
     /// Asks all Sentinels again, after the server at `current` has accepted a connection, and requests the address that
-    /// they name now. Addresses that have failed before are not tried again.
+    /// they name now. Addresses that have failed, or were replaced, are not tried again.
     void confirm(const endpoint& current);
     /// Stops the search. The handler is not called again.
     void stop();

@@ -21,6 +21,11 @@ struct node_events final : observer
         events.push_back(
             "unreachable " + std::string(backend) + " " + std::string(address) + ": " + std::string(detail));
     }
+    void ready(std::string_view backend) noexcept override { events.push_back("ready " + std::string(backend)); }
+    void suspended(std::string_view backend, const error_code&) noexcept override
+    {
+        events.push_back("suspended " + std::string(backend));
+    }
     void reconnected(std::string_view backend) noexcept override
     {
         events.push_back("reconnected " + std::string(backend));
@@ -55,6 +60,31 @@ BOOST_AUTO_TEST_CASE(events_of_nodes_are_forwarded)
     env.reset();
     nodes[c]->contact().warn("nobody listens");
     BOOST_TEST(log->events.size() == 3U);
+}
+
+/// Otherwise observers would get no `reconnected`, and no report of the next loss.
+BOOST_AUTO_TEST_CASE(majority_that_connects_again_after_it_was_idle_is_not_reported_as_lost)
+{
+    const auto log = std::make_shared<node_events>();
+    for (const auto& each : nodes)
+        each->contact().up();
+    env->backend().attach(log);
+    log->events.clear();
+    for (const auto& each : nodes) {
+        each->contact().idle();
+        each->contact().connecting("there");
+    }
+    nodes[c]->contact().down(make_failure(errc::unavailable, "away"), "there");
+    nodes[a]->contact().up();
+    nodes[b]->contact().up();
+    BOOST_TEST(
+        log->events == std::vector<std::string>{"unreachable quorum there: away"}, boost::test_tools::per_element());
+    log->events.clear();
+    nodes[b]->contact().down(asio::error::eof);
+    BOOST_TEST(log->events == std::vector<std::string>{"suspended quorum"}, boost::test_tools::per_element());
+    log->events.clear();
+    nodes[b]->contact().up();
+    BOOST_TEST(log->events == std::vector<std::string>{"reconnected quorum"}, boost::test_tools::per_element());
 }
 
 BOOST_AUTO_TEST_CASE(refusal_of_a_minority_is_reported_once)

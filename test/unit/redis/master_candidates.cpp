@@ -66,6 +66,21 @@ BOOST_AUTO_TEST_CASE(sentinels_that_are_asked_again_may_name_the_current_address
     BOOST_TEST((candidates.take_next() == second));
 }
 
+/// Otherwise Sentinels that contradict each other would keep a client connecting forever, without a delay.
+BOOST_AUTO_TEST_CASE(address_that_was_replaced_is_not_taken_again)
+{
+    master_candidates candidates(1);
+    candidates.add_address(0, first);
+    BOOST_TEST((candidates.take_next() == first));
+    candidates.begin_again(first);
+    candidates.add_address(0, second);
+    BOOST_TEST((candidates.take_next() == second));
+    candidates.begin_again(second);
+    candidates.add_address(0, first);
+    BOOST_TEST(!candidates.take_next());
+    BOOST_TEST(candidates.is_complete());
+}
+
 BOOST_AUTO_TEST_CASE(tie_is_decided_by_the_order_of_the_url)
 {
     master_candidates candidates(2);
