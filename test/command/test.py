@@ -401,6 +401,35 @@ def lock_is_held_until_the_group_is_empty(backend):
     check(backend.is_free("group"), "the lock is released")
 
 
+def group_with_a_dead_member_of_a_daemon(backend):
+    """A process that its parent never collects stays in the group, but does not keep the lock."""
+    script = '''
+import os, sys, time
+if os.fork() == 0:
+    member = os.fork()
+    if member == 0:
+        time.sleep(60)
+    os.setsid()
+    print("daemon", os.getpid(), "member", member, flush=True)
+time.sleep(60)
+'''
+    run = backend.run("dead_member", "--", sys.executable, "-c", script)
+    daemon, member = (int(each) for each in run.wait_for(r"daemon (\d+) member (\d+)").groups())
+    os.kill(run.pid, signal.SIGTERM)
+    run.exits_with(143)
+    check(process_state(member) == "Z" and not is_gone(daemon), "the daemon has not collected the process")
+    check(backend.is_free("dead_member"), "the lock is released")
+    os.kill(daemon, signal.SIGKILL)
+
+
+def child_in_another_group(backend):
+    script = "import os, time; os.setpgid(0, os.getpgid(os.getppid())); print('ready', flush=True); time.sleep(60)"
+    run = backend.run("other_group", "--", sys.executable, "-c", script)
+    run.wait_for("ready")
+    os.kill(run.pid, signal.SIGTERM)
+    run.exits_with(143)
+
+
 def stopped_child(backend):
     # A shell that has just called vfork would not be in the state T.
     run = backend.held("stopped", script="echo $$; echo ready; exec sleep 60")
