@@ -11,6 +11,7 @@ import html
 import os
 import pathlib
 import re
+import shlex
 import subprocess
 
 DOCS = pathlib.Path(__file__).resolve().parent.parent / 'docs'
@@ -108,7 +109,7 @@ def main():
     for name, (background, lines) in PICTURES.items():
         if not re.search(rf'^  {name} ', known, re.MULTILINE):
             continue
-        holders = [subprocess.Popen(each, shell=True, env=environment) for each in background]
+        holders = [subprocess.Popen(shlex.split(each), env=environment) for each in background]
         keys = {re.search(r'run (\S+)', each)[1] for each in background}
         while len({key for key in keys if f'"key":"{key}"' in run('colock ls --json | cat', environment)}) < len(keys):
             pass

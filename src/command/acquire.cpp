@@ -3,7 +3,6 @@
 
 #include "command/exit_code.hpp"
 #include "command/signal_source.hpp"
-#include "command/terminal.hpp"
 #include "util/text_escaping.hpp"
 
 #include <colock/error.hpp>
@@ -11,7 +10,6 @@
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/deferred.hpp>
 #include <boost/asio/experimental/parallel_group.hpp>
-#include <boost/asio/steady_timer.hpp>
 #include <boost/asio/this_coro.hpp>
 #include <boost/asio/use_awaitable.hpp>
 
@@ -49,32 +47,6 @@ std::string holder_of(const colock::lock_status& status)
     return text;
 }
 
-/// Shows the holder of the first key that is held, until it is cancelled.
-asio::awaitable<void> show_progress(colock::locker locker, std::vector<std::string> keys)
-{
-    asio::steady_timer timer(co_await asio::this_coro::executor);
-    progress_line line;
-    for (;;) {
-        timer.expires_after(progress_interval);
-        co_await timer.async_wait(asio::use_awaitable);
-        if (keys.empty())
-            continue;
-        std::string text = "waiting for " + printable(keys.front());
-        try {
-            for (const std::string& key : keys) {
-                const auto holders = co_await locker.list({.key = key});
-                if (!holders.empty()) {
-                    text = "waiting for " + printable(key) + holder_of(holders.front());
-                    break;
-                }
-            }
-        } catch (const colock::error&) {
-            // The backend cannot list locks, or does not answer: the wait itself reports its errors.
-        }
-        line.show(text);
-    }
-}
-
 } // namespace
 
 asio::awaitable<std::vector<colock::lock>> acquire(
@@ -91,35 +63,100 @@ asio::awaitable<std::vector<colock::lock>> acquire(
     co_return locks;
 }
 
+interruptible_wait::interruptible_wait(const asio::any_io_executor& executor, colock::locker locker,
+    std::vector<std::string> watched_keys, signal_source& signals)
+    : locker_(std::move(locker)), watched_keys_(std::move(watched_keys)), signals_(signals),
+      interruption_(executor, asio::steady_timer::time_point::max())
+{
+    resume();
+}
+
+interruptible_wait::~interruptible_wait()
+{
+    signals_.set_handler(nullptr);
+}
+
+void interruptible_wait::suspend()
+{
+    is_suspended_ = true;
+    line_.clear();
+    signals_.set_handler(nullptr);
+}
+
+void interruptible_wait::resume()
+{
+    is_suspended_ = false;
+    signals_.set_handler([this](int signal) {
+        if (is_terminating(signal) || signal == SIGQUIT) {
+            signal_ = signal;
+            end();
+        }
+    });
+}
+
+asio::awaitable<void> interruptible_wait::show_progress()
+{
+    asio::steady_timer timer(co_await asio::this_coro::executor);
+    for (;;) {
+        timer.expires_after(progress_interval);
+        co_await timer.async_wait(asio::use_awaitable);
+        if (watched_keys_.empty() || is_suspended_)
+            continue;
+        std::string text = "waiting for " + printable(watched_keys_.front());
+        try {
+            for (const std::string& key : watched_keys_) {
+                const auto holders = co_await locker_.list({.key = key});
+                if (!holders.empty()) {
+                    text = "waiting for " + printable(key) + holder_of(holders.front());
+                    break;
+                }
+            }
+        } catch (const colock::error&) {
+            // The backend cannot list locks, or does not answer: the wait itself reports its errors.
+        }
+        if (!is_suspended_)
+            line_.show(text);
+    }
+}
+
+asio::awaitable<void> interruptible_wait::run(asio::awaitable<void> operation)
+{
+    if (signal_ != 0) // It came before the wait for it.
+        co_return;
+    const auto executor = co_await asio::this_coro::executor;
+    auto result =
+        co_await asio::experimental::make_parallel_group(asio::co_spawn(executor, std::move(operation), asio::deferred),
+            asio::co_spawn(executor, show_progress(), asio::deferred), interruption_.async_wait(asio::deferred))
+            .async_wait(asio::experimental::wait_for_one(), asio::use_awaitable);
+    line_.clear();
+    if (const auto& failure = std::get<1>(result))
+        std::rethrow_exception(failure);
+}
+
+void interruptible_wait::throw_if_interrupted() const
+{
+    if (signal_ != 0) {
+        throw exit_error(
+            128 + signal_, std::string("SIG") + ::sigabbrev_np(signal_) + " has ended the wait for the lock");
+    }
+}
+
 asio::awaitable<std::vector<colock::lock>> wait_interruptibly(asio::awaitable<std::vector<colock::lock>> acquiring,
     colock::locker locker, std::vector<std::string> watched_keys, signal_source& signals)
 {
-    const auto executor = co_await asio::this_coro::executor;
-    asio::steady_timer interruption(executor, asio::steady_timer::time_point::max());
-    int stop_signal = 0;
-    signals.set_handler([&](int signal) {
-        if (is_terminating(signal) || signal == SIGQUIT) {
-            stop_signal = signal;
-            interruption.cancel();
-        }
-    });
-    auto result =
-        co_await asio::experimental::make_parallel_group(asio::co_spawn(executor, std::move(acquiring), asio::deferred),
-            asio::co_spawn(executor, show_progress(std::move(locker), std::move(watched_keys)), asio::deferred),
-            interruption.async_wait(asio::deferred))
-            .async_wait(asio::experimental::wait_for_one(), asio::use_awaitable);
-    signals.set_handler(nullptr);
-    auto& failure = std::get<1>(result);
-    auto& locks = std::get<2>(result);
-    if (stop_signal != 0) {
-        for (colock::lock& each : locks)
-            co_await each.release();
-        throw exit_error(
-            128 + stop_signal, std::string("SIG") + ::sigabbrev_np(stop_signal) + " has ended the wait for the lock");
+    interruptible_wait wait(co_await asio::this_coro::executor, std::move(locker), std::move(watched_keys), signals);
+    std::vector<colock::lock> locks;
+    const auto store = [&]() -> asio::awaitable<void> { locks = co_await std::move(acquiring); };
+    std::exception_ptr failure;
+    try {
+        co_await wait.run(store());
+    } catch (...) {
+        failure = std::current_exception();
     }
+    wait.throw_if_interrupted(); // The destructors of the locks release them, and the shutdown waits for that.
     if (failure)
         std::rethrow_exception(failure);
-    co_return std::move(locks);
+    co_return locks;
 }
 
 } // namespace command

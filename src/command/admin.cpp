@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include <csignal>
+#include <cstdint>
 #include <iostream>
 #include <limits>
 #include <string>
@@ -77,7 +78,7 @@ void add_break_options(program_options::options_description& options)
 
 void add_purge_options(program_options::options_description& options)
 {
-    options.add_options()("limit", value<std::size_t>()->value_name("N"), "remove at most N locks; default: all");
+    options.add_options()("limit", value<std::int64_t>()->value_name("N"), "remove at most N locks; default: all");
     add_json_option(options);
 }
 
@@ -122,12 +123,7 @@ int break_key(const invocation& call)
 int purge(const invocation& call)
 {
     refuse_words(call, 0);
-    std::size_t limit = 0;
-    if (call.options.count("limit") != 0) {
-        limit = call.options["limit"].as<std::size_t>();
-        if (limit == 0)
-            throw usage_error("--limit 0 removes nothing; use a number from 1, or leave it out to remove all");
-    }
+    const auto limit = static_cast<std::size_t>(call.number("limit", 1).value_or(0)); // 0: no limit
     return run_with_locker(call,
         [&](colock::locker locker) -> asio::awaitable<int> { co_return print(co_await locker.purge(limit), call); });
 }

@@ -6,8 +6,8 @@
 
 namespace command {
 
-/// Exit codes of the command itself. `run` and `adopt` otherwise exit with the code of their child, or with 128 + n if
-/// the signal n has ended it.
+/// Exit codes of the command itself. `run`, `lead` and `adopt` otherwise exit with the code of their child, or with
+/// 128 + n if the signal n has ended it.
 enum exit_code : int
 {
     success = 0,

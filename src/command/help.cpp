@@ -31,7 +31,7 @@ constexpr std::array variables{
 };
 
 constexpr std::array exit_codes{
-    entry{"0", "success; run and adopt: the exit code of the command, 0 to 255"},
+    entry{"0", "success; run, lead, adopt: the exit code of the command, 0 to 255"},
     entry{"1", "doctor found a failure, or the question of break was denied"},
     entry{"64", "the command line or a file is wrong, or the backend cannot do this"},
     entry{"69", "the server is down"},

@@ -21,6 +21,18 @@ constexpr const char* words_option = "words";
 
 } // namespace
 
+std::optional<std::int64_t> invocation::number(const char* name, std::int64_t min, std::int64_t max) const
+{
+    if (options.count(name) == 0)
+        return std::nullopt;
+    const auto result = options[name].as<std::int64_t>();
+    if (result < min || result > max) {
+        throw usage_error("--" + std::string(name) + ": " + std::to_string(result) + " is not a number from " +
+                          std::to_string(min) + " to " + std::to_string(max));
+    }
+    return result;
+}
+
 std::optional<std::chrono::milliseconds> invocation::duration(const char* name) const
 {
     if (options.count(name) == 0)

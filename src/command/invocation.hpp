@@ -5,6 +5,8 @@
 #include <boost/program_options/variables_map.hpp>
 
 #include <chrono>
+#include <cstdint>
+#include <limits>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -33,6 +35,10 @@ struct invocation
     {
         return options.count(name) == 0 ? std::string() : options[name].as<std::string>();
     }
+    /// Returns the value of an option with a number, or nothing if the option is not given.
+    /// \throws usage_error the number is less than `min` or greater than `max`
+    [[nodiscard]] std::optional<std::int64_t> number(
+        const char* name, std::int64_t min, std::int64_t max = std::numeric_limits<std::int64_t>::max()) const;
     /// Returns the value of an option with a duration, or nothing if the option is not given.
     /// \throws usage_error the text is not a duration
     [[nodiscard]] std::optional<std::chrono::milliseconds> duration(const char* name) const;

@@ -12,9 +12,13 @@
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
+#include <fstream>
+#include <iterator>
 #include <limits>
 #include <span>
+#include <sstream>
 #include <string_view>
+#include <system_error>
 
 namespace command {
 
@@ -62,6 +66,31 @@ std::vector<std::string> environment_with(const std::vector<std::pair<std::strin
     for (const auto& [name, value] : variables)
         result.push_back(name + '=' + value);
     return result;
+}
+
+/// Returns whether the process of a folder in /proc belongs to the group, and has not ended.
+bool runs_in_group(const std::filesystem::path& process, pid_t group)
+{
+    std::ifstream file(process / "stat");
+    // The name of the program, in parentheses, may contain any character.
+    std::string text{std::istreambuf_iterator<char>(file), {}};
+    const auto name_end = text.rfind(')');
+    if (name_end == std::string::npos)
+        return false;
+    std::istringstream fields(text.substr(name_end + 1));
+    char state = 0;
+    pid_t parent = 0;
+    pid_t found_group = 0;
+    fields >> state >> parent >> found_group;
+    if (found_group != group)
+        return false;
+    std::string skipped;
+    for (int i = 0; i < 14; ++i)
+        fields >> skipped;
+    int thread_count = 0;
+    fields >> thread_count;
+    // The first thread of a process may have ended while others run.
+    return (state != 'Z' && state != 'X') || thread_count > 1;
 }
 
 /// Blocks all signals until it is destroyed, so that no handler of the parent runs in the child.
@@ -219,9 +248,17 @@ void child_group::reap()
     }
 }
 
-bool child_group::has_members() const noexcept
+bool child_group::has_members() const
 {
-    return ::kill(-pid_, 0) == 0 || errno != ESRCH;
+    if (::kill(-pid_, 0) != 0)
+        return errno != ESRCH;
+    // A process that has ended stays in the group until its parent, which may have left the group, collects it.
+    std::error_code problem;
+    for (const auto& each : std::filesystem::directory_iterator("/proc", problem)) {
+        if (runs_in_group(each.path(), pid_))
+            return true;
+    }
+    return static_cast<bool>(problem);
 }
 
 void child_group::send(int signal) noexcept
@@ -229,6 +266,8 @@ void child_group::send(int signal) noexcept
     if (signal == SIGCONT && is_stopped_)
         give_terminal();
     ::kill(-pid_, signal);
+    if (!exit_code_ && ::getpgid(pid_) != pid_) // The child has moved to another group of its session.
+        ::kill(pid_, signal);
 }
 
 void child_group::send_and_continue(int signal) noexcept

@@ -60,12 +60,13 @@ public:
     void reap();
     /// Returns the exit code of the child, or 128 + n if the signal n has ended it; empty while the child runs.
     [[nodiscard]] std::optional<int> exit_code() const noexcept { return exit_code_; }
-    /// Returns whether a process of the group still exists.
-    [[nodiscard]] bool has_members() const noexcept;
+    /// Returns whether a process of the group has not ended.
+    [[nodiscard]] bool has_members() const;
     /// Returns whether the child is stopped.
     [[nodiscard]] bool is_stopped() const noexcept { return is_stopped_; }
 
-    /// Sends a signal to all processes of the group. A signal that continues the group gives it the terminal.
+    /// Sends a signal to all processes of the group, and to the child. A signal that continues the group gives it the
+    /// terminal.
     void send(int signal) noexcept;
     /// Sends a signal that asks the group to end, and continues a stopped group, so that it can react.
     void send_and_continue(int signal) noexcept;

@@ -10,6 +10,9 @@
 #include "command/supervise.hpp"
 #include "command/ticket_file.hpp"
 
+#include <colock/election.hpp>
+
+#include <boost/asio/cancellation_state.hpp>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/this_coro.hpp>
 
@@ -17,8 +20,13 @@
 
 #include <algorithm>
 #include <chrono>
+#include <csignal>
+#include <cstdint>
+#include <exception>
 #include <functional>
 #include <optional>
+#include <span>
+#include <stdexcept>
 #include <utility>
 
 namespace command {
@@ -45,16 +53,23 @@ milliseconds needed_lease(milliseconds grace)
     return 3 * (grace + stop_plan::kill_margin);
 }
 
+void add_holder_options(program_options::options_description& options)
+{
+    options.add_options()                                                                               //
+        ("owner", value<std::string>()->value_name("S"), "name of the holder; default: the process id") //
+        ("comment", value<std::string>()->value_name("S"), "reason for the lock");
+}
+
 void add_acquire_options(program_options::options_description& options)
 {
     options.add_options()                                                                                     //
         ("timeout,w", value<std::string>()->value_name("D"), "wait for at most this time; default: no limit") //
         ("no-wait,n", bool_switch(), "make one attempt; the same as --timeout 0")                             //
         ("shared,s", bool_switch(), "share the lock with other shared holders")                               //
-        ("max-holders", value<std::size_t>()->value_name("N"), "the same, with at most N holders")            //
-        ("owner", value<std::string>()->value_name("S"), "name of the holder; default: the process id")       //
-        ("comment", value<std::string>()->value_name("S"), "reason for the lock")                             //
-        ("conflict-exit-code,E", value<int>()->value_name("N")->default_value(busy), "exit code if the lock is busy");
+        ("max-holders", value<std::int64_t>()->value_name("N"), "the same, with at most N holders")           //
+        ("conflict-exit-code,E", value<std::int64_t>()->value_name("N")->default_value(busy),
+            "exit code if the lock is busy");
+    add_holder_options(options);
 }
 
 void add_child_options(program_options::options_description& options)
@@ -105,7 +120,7 @@ lease_options lease_of(const invocation& call)
 /// Checks a lease that a session of the backend limits, too. The session is renewed more often than a lease, so twice
 /// the time that the child needs to end is enough.
 /// \throws usage_error the lease is too short for the grace
-void check_session(const backend& opened, const std::vector<colock::lock>& locks, const lease_options& lease)
+void check_session(const backend& opened, std::span<const colock::lock> locks, const lease_options& lease)
 {
     // Where the backend removes a lock after its ttl, no session limits the lease.
     if (opened.adapter->traits().capabilities.expires || (lease.max_hold && *lease.max_hold < lease.ttl))
@@ -129,7 +144,7 @@ std::vector<std::string> keys_of(const invocation& call)
     std::vector<std::string> keys = call.words;
     if (keys.size() > 1)
         throw usage_error(
-            "'" + keys[1] + "' is a second key; write further keys as --key KEY, and the command after --");
+            "'" + keys[1] + "' is a second key; the command follows --, and run takes further keys as --key KEY");
     if (call.options.count("key") != 0) {
         const auto& others = call.options["key"].as<std::vector<std::string>>();
         keys.insert(keys.end(), others.begin(), others.end());
@@ -149,19 +164,25 @@ colock::acquire_options acquire_options_of(const invocation& call, milliseconds 
         .renewal = colock::renewal::automatic,
         .owner = call.text("owner"),
         .comment = call.text("comment")};
-    const bool limited = call.options.count("max-holders") != 0;
-    if (limited) {
-        options.max_holders = call.options["max-holders"].as<std::size_t>();
-        if (options.max_holders == 0 || call.flag("shared"))
-            throw usage_error("--max-holders needs a number from 1, and excludes --shared, which has no limit");
+    const auto max_holders = call.number("max-holders", 1);
+    if (max_holders) {
+        options.max_holders = static_cast<std::size_t>(*max_holders);
+        if (call.flag("shared"))
+            throw usage_error("--max-holders excludes --shared, which has no limit; use one of them");
     }
-    if (limited || call.flag("shared"))
+    if (max_holders || call.flag("shared"))
         options.mode = colock::lock_mode::shared;
     const auto timeout = call.flag("no-wait") ? milliseconds(0) : call.duration("timeout");
     options.retry = !timeout          ? colock::retry_policy::forever()
                     : *timeout == 0ms ? colock::retry_policy::never()
                                       : colock::within(*timeout);
     return options;
+}
+
+/// The exit code for a busy lock.
+int busy_code_of(const invocation& call)
+{
+    return static_cast<int>(call.number("conflict-exit-code", 0, 255).value_or(busy));
 }
 
 /// Returns whether people read the progress on stderr.
@@ -196,6 +217,63 @@ asio::awaitable<int> run_under(backend opened, acquire_function acquiring, std::
     co_return co_await run_child(std::move(locks), std::move(child), signals, inherited);
 }
 
+/// A command of `lead` that ends sooner than this counts as one that has failed, so that it is not started again and
+/// again in a busy loop.
+constexpr milliseconds shortest_term = 1s;
+
+/// Runs the child in each term, until a signal ends `lead` or the child cannot be executed. Returns the exit code of
+/// the last child.
+asio::awaitable<int> run_terms(const invocation& call, backend opened, colock::election election, lease_options lease,
+    child_options child, interruptible_wait& wait, signal_source& signals, const inherited_state& inherited)
+{
+    std::optional<int> code;
+    std::exception_ptr failure;
+    const auto body = [&](colock::leadership& held) -> asio::awaitable<void> {
+        // The child is ended as the stop plan decides.
+        co_await asio::this_coro::reset_cancellation_state(asio::disable_cancellation());
+        if (wait.signal() != 0 || code || failure)
+            co_return;
+        wait.suspend();
+        const auto began = colock::lease_clock::now();
+        child_result result;
+        try {
+            const std::span locks(static_cast<const colock::lock*>(&held), 1);
+            check_session(opened, locks, lease);
+            result = co_await supervise(locks, child, signals, inherited);
+        } catch (...) {
+            failure = std::current_exception();
+        }
+        wait.resume();
+        // Ctrl-C on a terminal reaches the command only.
+        const bool is_interrupted = result.code == 128 + SIGINT || result.code == 128 + SIGQUIT;
+        if (failure || result.was_terminated || is_interrupted) {
+            code = result.code;
+            if (!failure && !result.loss.empty())
+                failure = std::make_exception_ptr(exit_error(lost, result.loss));
+            wait.end();
+            co_return;
+        }
+        if (result.loss.empty() && result.code == 0 && colock::lease_clock::now() - began >= shortest_term)
+            co_return;
+        const std::string problem =
+            result.loss.empty() ? "the command has ended with exit code " + std::to_string(result.code) : result.loss;
+        if (!call.flag("quiet"))
+            print_line(problem + "; it is started again when this process leads again");
+        throw std::runtime_error(problem); // The election waits before the next campaign.
+    };
+    try {
+        co_await wait.run(election.lead(body));
+    } catch (...) {
+        if (!failure && !code && wait.signal() == 0)
+            throw;
+    }
+    if (failure)
+        std::rethrow_exception(failure);
+    if (!code)
+        wait.throw_if_interrupted();
+    co_return code.value_or(success);
+}
+
 } // namespace
 
 void add_run_options(program_options::options_description& options)
@@ -203,6 +281,12 @@ void add_run_options(program_options::options_description& options)
     options.add_options()(
         "key,k", value<std::vector<std::string>>()->value_name("KEY"), "another key; all are locked or none");
     add_acquire_options(options);
+    add_child_options(options);
+}
+
+void add_lead_options(program_options::options_description& options)
+{
+    add_holder_options(options);
     add_child_options(options);
 }
 
@@ -225,6 +309,7 @@ int run(const invocation& call)
 {
     const inherited_state inherited;
     const auto keys = keys_of(call);
+    const int busy_code = busy_code_of(call);
     const auto lease = lease_of(call);
     const auto child = child_of(call, lease);
     auto options = acquire_options_of(call, lease.ttl);
@@ -239,14 +324,36 @@ int run(const invocation& call)
         return run_context(
             io, opened.locker, run_under(opened, acquiring, watched(call, keys), lease, child, signals, inherited));
     } catch (...) {
-        return report_current_exception(call.options["conflict-exit-code"].as<int>());
+        return report_current_exception(busy_code);
     }
+}
+
+int lead(const invocation& call)
+{
+    const inherited_state inherited;
+    const auto keys = keys_of(call);
+    const auto lease = lease_of(call);
+    const auto child = child_of(call, lease);
+    auto address = address_of(call);
+    request_session(address, lease.ttl);
+    asio::io_context io(1);
+    signal_source signals(io.get_executor());
+    const backend opened = open_backend(io.get_executor(), call, address);
+    const colock::election election(opened.locker, keys.front(),
+        {.ttl = lease.ttl,
+            .retry = colock::retry_policy::forever(),
+            .owner = call.text("owner"),
+            .comment = call.text("comment"),
+            .max_hold = lease.max_hold});
+    interruptible_wait wait(io.get_executor(), opened.locker, watched(call, keys), signals);
+    return run_context(io, opened.locker, run_terms(call, opened, election, lease, child, wait, signals, inherited));
 }
 
 int detach(const invocation& call)
 {
     const inherited_state inherited;
     const auto keys = keys_of(call);
+    const int busy_code = busy_code_of(call);
     if (call.options.count("ttl") == 0)
         throw usage_error("--ttl is missing: the lock ends after this time unless it is adopted");
     const auto options = acquire_options_of(call, ttl_of(call));
@@ -278,7 +385,7 @@ int detach(const invocation& call)
     try {
         return run_context(io, opened.locker, body());
     } catch (...) {
-        return report_current_exception(call.options["conflict-exit-code"].as<int>());
+        return report_current_exception(busy_code);
     }
 }
 

@@ -36,6 +36,20 @@ If this process is killed, the kernel kills the command. Processes that the
 command has started, setuid programs and daemons are not killed: the lock ends
 with the command itself.)";
 
+constexpr std::string_view lead_description =
+    R"(Runs the command while this process leads. One of all processes that lead the
+same KEY is the leader: the one that holds the lock KEY. The others wait.
+
+The command is run as 'colock run' runs it, and COLOCK_FENCE is the number of
+the term. The term ends with the command. The lock is then released, and the
+command is started again when this process leads again. After a command that
+has failed, has lost the lock, or has ended within 1 s, the process waits before
+it tries to lead again: 1 s at first, twice as long each time, at most 30 s.
+
+SIGTERM, SIGINT and SIGHUP end the command, the term and colock, with the exit
+code of the command. A command that SIGINT or SIGQUIT has ended ends colock,
+too, and so does one that cannot be executed.)";
+
 constexpr std::string_view ls_description = R"(Lists the locks that are held, or those whose keys begin with PREFIX.)";
 
 constexpr std::string_view break_description =
@@ -90,6 +104,15 @@ std::span<const subcommand> all_subcommands()
             .has_child = true,
             .add_options = &add_run_options,
             .execute = &run,
+        },
+        subcommand{
+            .name = "lead",
+            .synopsis = "KEY [OPTION]... [-c LINE | -- COMMAND...]",
+            .summary = "run a command while this process leads",
+            .description = lead_description,
+            .has_child = true,
+            .add_options = &add_lead_options,
+            .execute = &lead,
         },
         subcommand{
             .name = "ls",

@@ -12,14 +12,20 @@
 
 #include <boost/asio/as_tuple.hpp>
 #include <boost/asio/basic_waitable_timer.hpp>
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/deferred.hpp>
+#include <boost/asio/experimental/parallel_group.hpp>
 #include <boost/asio/this_coro.hpp>
 #include <boost/asio/use_awaitable.hpp>
 
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstddef>
+#include <exception>
 #include <memory>
 #include <optional>
+#include <tuple>
 #include <utility>
 
 namespace command {
@@ -53,12 +59,12 @@ struct events
 };
 
 /// Returns the lock whose lease ends first.
-const colock::lock& first_to_end(const std::vector<colock::lock>& locks)
+const colock::lock& first_to_end(std::span<const colock::lock> locks)
 {
     return *std::ranges::min_element(locks, {}, &colock::lock::expires_at);
 }
 
-std::vector<std::pair<std::string, std::string>> variables_of(const std::vector<colock::lock>& locks)
+std::vector<std::pair<std::string, std::string>> variables_of(std::span<const colock::lock> locks)
 {
     std::string keys;
     std::string fences;
@@ -70,7 +76,7 @@ std::vector<std::pair<std::string, std::string>> variables_of(const std::vector<
     return {{"COLOCK_KEY", std::move(keys)}, {"COLOCK_FENCE", std::move(fences)}};
 }
 
-void watch(const std::vector<colock::lock>& locks, const std::shared_ptr<events>& shared)
+void watch(std::span<const colock::lock> locks, const std::shared_ptr<events>& shared)
 {
     for (const colock::lock& each : locks) {
         each.async_lost([shared, key = each.key()](const colock::error_code& error, colock::lost_reason reason) {
@@ -85,17 +91,30 @@ void watch(const std::vector<colock::lock>& locks, const std::shared_ptr<events>
     }
 }
 
-/// Releases the locks. Returns the description of a lock that was not held any more.
+/// Releases the locks at the same time, so that a server that does not answer is waited for only once. Returns the
+/// description of a lock that was not held any more.
 asio::awaitable<std::string> release(std::vector<colock::lock> locks)
 {
-    std::string loss;
+    const auto executor = co_await asio::this_coro::executor;
+    const auto start = [&](colock::lock& each) {
+        return asio::co_spawn(executor, each.release(colock::on_failure::raise), asio::deferred);
+    };
+    std::vector<std::string> keys;
+    std::vector<decltype(start(locks.front()))> releases;
     for (colock::lock& each : locks) {
-        const std::string key = each.key();
+        keys.emplace_back(each.key());
+        releases.push_back(start(each));
+    }
+    const auto results = co_await asio::experimental::make_parallel_group(std::move(releases))
+                             .async_wait(asio::experimental::wait_for_all(), asio::use_awaitable);
+    std::string loss;
+    for (std::size_t i = 0; i < keys.size(); ++i) {
         try {
-            co_await each.release(colock::on_failure::raise);
+            if (const std::exception_ptr& failure = std::get<1>(results)[i])
+                std::rethrow_exception(failure);
         } catch (const colock::error& problem) {
             if (problem.code() == colock::errc::not_held)
-                loss = colock::detail::quoted(key) + " was lost before the command had ended";
+                loss = "the lock " + colock::detail::quoted(keys[i]) + " was lost before the command had ended";
             else
                 print_line(std::string("warning: ") + problem.what());
         }
@@ -105,9 +124,10 @@ asio::awaitable<std::string> release(std::vector<colock::lock> locks)
 
 } // namespace
 
-asio::awaitable<int> run_child(
-    std::vector<colock::lock> locks, child_options options, signal_source& signals, const inherited_state& inherited)
+asio::awaitable<child_result> supervise(std::span<const colock::lock> locks, child_options options,
+    signal_source& signals, const inherited_state& inherited)
 {
+    child_result result;
     const auto shared = std::make_shared<events>(co_await asio::this_coro::executor);
     stop_plan plan(options.grace);
     std::optional<child_group> child(std::in_place, inherited, std::move(options.words), variables_of(locks));
@@ -115,6 +135,7 @@ asio::awaitable<int> run_child(
         if (is_terminating(signal)) {
             child->send_and_continue(signal);
             plan.on_signal(lease_clock::now());
+            result.was_terminated = true;
         } else if (signal != SIGCHLD) {
             child->send(signal);
         }
@@ -143,18 +164,26 @@ asio::awaitable<int> run_child(
         co_await shared->wake.async_wait(asio::as_tuple(asio::use_awaitable));
     }
     signals.set_handler(nullptr);
-    const int code = child->exit_code().value();
-    child.reset(); // The terminal is back before the release, which may take some time.
+    result.code = child->exit_code().value();
+    if (!shared->loss.empty())
+        result.loss = "the lock " + shared->loss + (plan.is_lost() ? "; the command was ended" : "");
+    else if (plan.is_lost()) {
+        result.loss = "the lock " + colock::detail::quoted(first_to_end(locks).key()) +
+                      " was about to expire; the command was ended";
+    }
+    co_return result; // The terminal is back before the release, which may take some time.
+}
 
-    std::string loss = shared->loss;
-    if (loss.empty() && plan.is_lost())
-        loss = colock::detail::quoted(first_to_end(locks).key()) + " was about to expire";
+asio::awaitable<int> run_child(
+    std::vector<colock::lock> locks, child_options options, signal_source& signals, const inherited_state& inherited)
+{
+    auto result = co_await supervise(locks, std::move(options), signals, inherited);
     const std::string found = co_await release(std::move(locks));
-    if (loss.empty())
-        loss = found;
-    if (loss.empty())
-        co_return code;
-    throw exit_error(lost, "the lock " + loss + (plan.is_lost() ? "; the command was ended" : ""));
+    if (result.loss.empty())
+        result.loss = found;
+    if (result.loss.empty())
+        co_return result.code;
+    throw exit_error(lost, result.loss);
 }
 
 } // namespace command

@@ -6,6 +6,7 @@
 #include <boost/asio/awaitable.hpp>
 
 #include <chrono>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -25,12 +26,28 @@ struct child_options
     bool reports_stop = false;
 };
 
-/// Runs the child under the locks, whose leases are renewed by their locker, and releases the locks when the child has
-/// ended. Must run on an executor with one thread.
+/// How a child has ended.
+struct child_result
+{
+    /// The exit code of the child, or 128 + n if the signal n has ended it.
+    int code = 0;
+    /// Whether this process got SIGTERM, SIGINT or SIGHUP, which it has forwarded.
+    bool was_terminated = false;
+    /// What has happened to the lock before the child had ended; empty if it was held all the time.
+    std::string loss{};
+};
+
+/// Runs the child under the locks, whose leases are renewed by their locker, until it has ended. Must run on an
+/// executor with one thread, and with cancellation disabled.
 ///
 /// Forwards signals to the child's group. Ends the child before the earliest lease can end, or if a lock is lost.
-/// \return the exit code of the child, 128 + n if a signal has ended it, or `lost`
 /// \throws exit_error the child cannot be executed
+[[nodiscard]] boost::asio::awaitable<child_result> supervise(std::span<const colock::lock> locks, child_options options,
+    signal_source& signals, const inherited_state& inherited);
+
+/// Runs the child as `supervise` does, and releases the locks.
+/// \return the exit code of the child
+/// \throws exit_error the child cannot be executed; `lost`: a lock was lost before the child had ended
 [[nodiscard]] boost::asio::awaitable<int> run_child(
     std::vector<colock::lock> locks, child_options options, signal_source& signals, const inherited_state& inherited);
 

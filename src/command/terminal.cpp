@@ -7,6 +7,7 @@
 #include <array>
 #include <cstdio>
 #include <cstdlib>
+#include <utility>
 
 namespace command {
 
@@ -36,9 +37,9 @@ std::string in_words(std::chrono::nanoseconds span)
     return text;
 }
 
-progress_line::~progress_line()
+void progress_line::clear()
 {
-    if (is_shown_)
+    if (std::exchange(is_shown_, false))
         static_cast<void>(std::fputs("\r\033[K", stderr));
 }
 

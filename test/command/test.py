@@ -126,6 +126,9 @@ class Backend:
     def run(self, key, *words, **options):
         return self.start("run", key, *self.short, *words, **options)
 
+    def lead(self, key, *words, **options):
+        return self.start("lead", key, *self.short, *words, **options)
+
     def under_terminal(self, line, **options):
         """Runs a line of the shell, in which $colock is the command, under a pseudo-terminal."""
         line = line.replace("$colock", shlex.quote(self.colock))
@@ -196,9 +199,20 @@ def wrong_usage(backend):
         ["run", "k", "--key", "k", "--", "true"],
         ["run", "--", "true"],
         ["run", "k", "--shared", "--max-holders", "2", "--", "true"],
+        ["run", "k", "--max-holders", "0", "--", "true"],
+        ["run", "k", "--max-holders=-1", "--", "true"],
+        ["run", "k", "-E", "256", "--", "true"],  # the exit code of a process is its remainder, 0
+        ["run", "k", "--conflict-exit-code=-1", "--", "true"],
+        ["run", "", "--", "true"],
+        ["lead", "--", "true"],
+        ["lead", "k", "l", "--", "true"],
+        ["lead", "k"],
+        ["lead", "k", "--ttl", "0", "--", "true"],
+        ["lead", "k", "--no-wait", "--", "true"],
         ["run", "k" * 600, "--", "true"],
         ["ls", "a", "b"],
         ["purge", "--limit", "0"],
+        ["purge", "--limit=-1"],
         ["break", "k"],
         ["break"],
         ["detach", "k", "--ttl", "3s"],
@@ -226,6 +240,7 @@ def busy(backend):
     backend.run("busy", "--timeout", "0", "--", "true").exits_with(75)
     backend.run("busy", "--timeout", "3s", "--", "true").exits_with(75)
     backend.run("busy", "-n", "-E", "3", "--", "true").exits_with(3)
+    backend.run("busy", "-n", "-E", "0", "--", "true").exits_with(0)
     os.kill(holder.pid, signal.SIGTERM)
     holder.exits_with(143)
 
@@ -401,6 +416,35 @@ def lock_is_held_until_the_group_is_empty(backend):
     check(backend.is_free("group"), "the lock is released")
 
 
+def group_with_a_dead_member_of_a_daemon(backend):
+    """A process that its parent never collects stays in the group, but does not keep the lock."""
+    script = '''
+import os, sys, time
+if os.fork() == 0:
+    member = os.fork()
+    if member == 0:
+        time.sleep(60)
+    os.setsid()
+    print("daemon", os.getpid(), "member", member, flush=True)
+time.sleep(60)
+'''
+    run = backend.run("dead_member", "--", sys.executable, "-c", script)
+    daemon, member = (int(each) for each in run.wait_for(r"daemon (\d+) member (\d+)").groups())
+    os.kill(run.pid, signal.SIGTERM)
+    run.exits_with(143)
+    check(process_state(member) == "Z" and not is_gone(daemon), "the daemon has not collected the process")
+    check(backend.is_free("dead_member"), "the lock is released")
+    os.kill(daemon, signal.SIGKILL)
+
+
+def child_in_another_group(backend):
+    script = "import os, time; os.setpgid(0, os.getpgid(os.getppid())); print('ready', flush=True); time.sleep(60)"
+    run = backend.run("other_group", "--", sys.executable, "-c", script)
+    run.wait_for("ready")
+    os.kill(run.pid, signal.SIGTERM)
+    run.exits_with(143)
+
+
 def stopped_child(backend):
     # A shell that has just called vfork would not be in the state T.
     run = backend.held("stopped", script="echo $$; echo ready; exec sleep 60")
@@ -457,7 +501,6 @@ def killed_colock(backend):
 
 
 def server_that_stops(backend):
-    """Runs alone, because it stops the server of the other cases."""
     ttl, grace = 6, 1
     with tempfile.TemporaryDirectory() as folder:
         clock = f"{folder}/clock"
@@ -489,6 +532,118 @@ def server_that_stops(backend):
             check(terminated < lease_end - grace - 0.3, "SIGTERM", lease_end - terminated, "s before the end")
             check(last < lease_end - 0.2, "the child was alive", lease_end - last, "s before the end of the lease")
     wait_for(lambda: backend.is_free("stops"), "the server works again")
+
+
+def server_that_stops_before_the_release(backend):
+    """The exit code is that of the child, and several keys do not wait for one another."""
+    keys = ["hangs", "--key", "hangs_b", "--key", "hangs_c", "--key", "hangs_d"]
+    with tempfile.TemporaryDirectory() as folder:
+        run = backend.start("run", *keys, "-c", f"echo ready; while ! [ -e {folder}/go ]; do sleep 0.05; done; exit 5")
+        run.wait_for("ready")
+        for each in backend.servers:
+            os.kill(each, signal.SIGSTOP)
+        try:
+            open(f"{folder}/go", "w", encoding="utf-8").close()
+            run.exits_with(5, limit=14)
+        finally:
+            for each in backend.servers:
+                os.kill(each, signal.SIGCONT)
+
+
+# --- leaders --------------------------------------------------------------------------------------------------------
+
+
+def leader_and_successor(backend):
+    script = 'echo "leads $COLOCK_KEY $COLOCK_FENCE"; ' + READY
+    first = backend.lead("leader", "-c", script)
+    term = first.wait_for(r"leads leader (\d*)\n")[1]
+    second = backend.lead("leader", "-v", "-c", script)
+    wait_for(lambda: "waiting" in second.stderr, "the second process waits")
+    check("leads" not in second.stdout, "one leader")
+    os.kill(first.pid, signal.SIGTERM)
+    first.exits_with(143)
+    later = second.wait_for(r"leads leader (\d*)\n")[1]
+    check(int(later) > int(term) if backend.fences else later == term == "", term, later)
+    os.kill(second.pid, signal.SIGKILL)
+    third = backend.lead("leader", "-c", script)
+    third.wait_for("leads")
+    os.kill(third.pid, signal.SIGTERM)
+    third.exits_with(143)
+    check(backend.is_free("leader"), "the leader has resigned")
+
+
+def command_of_a_leader_that_ends(backend):
+    """The command is started again in a greater term: at once after a success, else after 1 s."""
+    run = backend.lead("again", "-c", 'echo "term $(date +%s.%N) $COLOCK_FENCE"; sleep 1.1')
+    terms = wait_for(lambda: (found := re.findall(r"term (\S+) (\d*)\n", run.stdout)) and len(found) > 2 and found,
+                     "three terms")
+    check(not backend.fences or int(terms[0][1]) < int(terms[1][1]) < int(terms[2][1]), terms)
+    check(run.stderr == "", run.stderr)
+    os.kill(run.pid, signal.SIGTERM)
+    check(run.end() in (143, 0), run.stderr)
+    run = backend.lead("again", "-c", "date +%s.%N; exit 3")
+    times = wait_for(lambda: len(found := run.stdout.split()) > 2 and [float(each) for each in found], "three terms")
+    check(times[1] - times[0] >= 1 and times[2] - times[1] >= 2, times)
+    check("the command has ended with exit code 3" in run.stderr, run.stderr)
+    os.kill(run.pid, signal.SIGTERM)
+    run.end()
+    run = backend.lead("again", "-c", "exit 0")
+    wait_for(lambda: "the command has ended with exit code 0" in run.stderr, "a success within 1 s counts as a failure")
+    os.kill(run.pid, signal.SIGTERM)
+    run.end()
+    run = backend.lead("again", "-q", "-c", "echo done; exit 3")
+    run.wait_for("done\ndone")
+    check(run.stderr == "", run.stderr)
+    os.kill(run.pid, signal.SIGTERM)
+    run.end()
+
+
+def end_of_a_leader(backend):
+    run = backend.lead("end", "-c", "trap 'exit 7' TERM; " + READY)
+    run.wait_for("ready")
+    waiter = backend.lead("end", "-v", "--", "true")
+    wait_for(lambda: "waiting" in waiter.stderr, "the second process waits")
+    os.kill(waiter.pid, signal.SIGTERM)
+    check(waiter.end() == 143, waiter.stderr)
+    os.kill(run.pid, signal.SIGTERM)
+    run.exits_with(7)
+    run = backend.lead("end", "-c", "trap '' TERM; " + READY)
+    run.wait_for("ready")
+    os.kill(run.pid, signal.SIGTERM)
+    run.exits_with(137)
+    backend.lead("end", "-c", "kill -INT $$").exits_with(130)  # what Ctrl-C on a terminal does
+    backend.lead("end", "--", "/etc/passwd").exits_with(126)
+    backend.lead("end", "--", "/nonexistent").exits_with(127)
+    check(backend.is_free("end"), "nothing is left behind")
+
+
+def lost_leader(backend):
+    run = backend.lead("deposed", "-c", 'echo "leads $COLOCK_FENCE"; ' + READY)
+    run.wait_for("leads")
+    backend.start("break", "deposed", "--yes").exits_with(0)
+    run.wait_for(r"(?s)leads.*leads")
+    check('the lock "deposed" was lost' in run.stderr, run.stderr)
+    os.kill(run.pid, signal.SIGTERM)
+    run.exits_with(143)
+    run = backend.lead("deposed", "--max-hold", "2s", "-c", "echo leads; " + READY)
+    run.wait_for(r"(?s)leads.*leads")
+    os.kill(run.pid, signal.SIGTERM)
+    run.end()
+
+
+def leader_on_a_terminal(backend):
+    holder = backend.lead("shown", "-c", READY)
+    holder.wait_for("ready")
+    reader, writer = os.pipe()
+    run = backend.under_terminal(f"$colock lead shown {' '.join(backend.short)} -c '{READY}'", stdin=reader)
+    run.wait_for(r"waiting for shown, held by \S+ \(pid " + str(holder.pid))
+    os.kill(holder.pid, signal.SIGTERM)
+    holder.exits_with(143)
+    run.wait_for("\r\x1b\\[Kready")
+    os.write(writer, b"\x03")
+    check(run.end() == 130, run.stdout)
+    os.close(writer)
+    os.close(reader)
 
 
 # --- terminals ------------------------------------------------------------------------------------------------------
@@ -651,7 +806,8 @@ def password_without_url(backend):
 CASES = [value for value in list(globals().values())
          if getattr(value, "__code__", None) and value.__code__.co_varnames[:1] == ("backend",)
          and value.__code__.co_argcount == 1 and not value.__code__.co_flags & 0x04]
-ALONE = [server_that_stops]
+# These cases stop the server of the other cases.
+ALONE = [server_that_stops, server_that_stops_before_the_release]
 
 
 def main():
