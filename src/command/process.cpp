@@ -13,7 +13,6 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
-#include <iterator>
 #include <limits>
 #include <span>
 #include <sstream>
@@ -71,9 +70,11 @@ std::vector<std::string> environment_with(const std::vector<std::pair<std::strin
 /// Returns whether the process of a folder in /proc belongs to the group, and has not ended.
 bool runs_in_group(const std::filesystem::path& process, pid_t group)
 {
+    // The text is empty if the process has ended meanwhile, or if this is another folder.
     std::ifstream file(process / "stat");
+    std::string text;
+    std::getline(file, text, '\0');
     // The name of the program, in parentheses, may contain any character.
-    std::string text{std::istreambuf_iterator<char>(file), {}};
     const auto name_end = text.rfind(')');
     if (name_end == std::string::npos)
         return false;

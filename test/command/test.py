@@ -536,7 +536,7 @@ def server_that_stops(backend):
 
 def server_that_stops_before_the_release(backend):
     """The exit code is that of the child, and several keys do not wait for one another."""
-    keys = ["hangs", "--key", "hangs_b", "--key", "hangs_c", "--key", "hangs_d"]
+    keys = ["hangs", "--key", "hangs_b", "--key", "hangs_c", "--key", "hangs_d", "--grace", "1s"]
     with tempfile.TemporaryDirectory() as folder:
         run = backend.start("run", *keys, "-c", f"echo ready; while ! [ -e {folder}/go ]; do sleep 0.05; done; exit 5")
         run.wait_for("ready")
