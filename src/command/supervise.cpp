@@ -45,7 +45,7 @@ constexpr std::chrono::milliseconds check_interval = 1s;
 /// outside of the group is not reported.
 constexpr std::chrono::milliseconds group_check_interval = 20ms;
 
-/// What the handlers of asynchronous operations tell the supervising coroutine.
+/// State that the handlers of asynchronous operations set for the supervising coroutine.
 struct events
 {
     explicit events(const asio::any_io_executor& executor) : wake(executor) {}

@@ -33,7 +33,7 @@ struct child_result
     int code = 0;
     /// Whether this process got SIGTERM, SIGINT or SIGHUP, which it has forwarded.
     bool was_terminated = false;
-    /// What has happened to the lock before the child had ended; empty if it was held all the time.
+    /// Reason why the lock was lost before the child had ended; empty if it was held all the time.
     std::string loss{};
 };
 

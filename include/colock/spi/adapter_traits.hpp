@@ -29,12 +29,12 @@ struct adapter_limits
     std::chrono::milliseconds answers_within{0};
 };
 
-/// What an adapter says about itself and its backend.
+/// Name, capabilities and limits of an adapter.
 struct adapter_traits
 {
     /// The name of the backend for messages: "memory", "redis", ... Must stay valid as long as the adapter.
     std::string_view name{};
-    /// What the backend supports.
+    /// Features that the backend supports.
     colock::capabilities capabilities{};
     /// The limits of the backend.
     adapter_limits limits{};

@@ -184,7 +184,7 @@ enum class listing_action : unsigned char
 /// A request for locks of any holder.
 struct listing_request
 {
-    /// What is done with the locks.
+    /// Whether the locks are listed, broken or purged.
     listing_action action = listing_action::list;
     /// A list may return more locks than those that match, because colock removes the others. A break has a key, and no
     /// other condition. A purge has no condition.

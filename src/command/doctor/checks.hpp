@@ -27,13 +27,13 @@ struct finding
     std::string check{};
     /// The value that was found; may be empty.
     std::string value{};
-    /// What the value means and what to do; empty if `result` is ok.
+    /// Meaning of the value, and remedy; empty if `result` is ok.
     std::string remedy{};
 
     friend bool operator==(const finding&, const finding&) = default;
 };
 
-/// What is known about one server: values by their names, and the reasons why other values are not known.
+/// Facts about one server: values by their names, and the reasons why other values are not known.
 class facts
 {
 public:
@@ -72,7 +72,7 @@ struct check
     std::string_view name;
     /// Name of the value; empty if only the adapter's warnings decide.
     std::string_view fact{};
-    /// What follows the value, such as its unit.
+    /// Text behind the value, such as its unit.
     std::string_view unit{};
     /// The command with which an operator reads the value; empty: a value that is not known gives no line.
     std::string_view command{};

@@ -9,7 +9,7 @@
 
 namespace command {
 
-/// What was seen while one lock was used.
+/// Measurements and warnings of one use of a lock.
 struct lock_probe
 {
     /// For `lock_checks`. The value `waiting` is for MongoDB.

@@ -210,7 +210,7 @@ std::string state_of(const mongo_reply& hello)
     return hello.text("arbiterOnly") == "true" ? "arbiter" : "neither primary nor secondary";
 }
 
-/// What is known about the replica set, or about the server without one.
+/// Facts about the replica set, or about the server without one.
 struct replica_set
 {
     std::vector<std::string> hosts{};
