@@ -225,10 +225,13 @@ private:
     coroutine find_own_node()
     {
         auto& state = state_of(*claim_);
-        requests& sender = co_await connected();
+        pending_reply synced(*this);
+        (co_await connected()).sync(folder_, synced.expect());
+        const reply& checked = co_await synced;
+        if (!checked.ok() && checked.what != status::no_node)
+            co_await fail_with(checked);
         pending_reply listed(*this);
-        sender.sync(folder_, reply_handler());
-        sender.shared_children(folder_, listed.expect());
+        (co_await connected()).shared_children(folder_, listed.expect());
         const reply& children = co_await listed;
         if (!children.ok() && children.what != status::no_node)
             co_await fail_with(children);

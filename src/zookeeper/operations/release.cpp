@@ -92,10 +92,13 @@ private:
     coroutine remove_lost_nodes()
     {
         const auto folder = key_folder(config(), claim_->key());
-        requests& sender = co_await connected();
+        pending_reply synced(*this);
+        (co_await connected()).sync(folder, synced.expect());
+        const reply& checked = co_await synced;
+        if (!is_gone(checked))
+            co_await fail_with(checked);
         pending_reply listed(*this);
-        sender.sync(folder, reply_handler());
-        sender.shared_children(folder, listed.expect());
+        (co_await connected()).shared_children(folder, listed.expect());
         const reply& children = co_await listed;
         if (!is_gone(children))
             co_await fail_with(children);

@@ -30,21 +30,28 @@ private:
         auto* const sender = get_requests();
         if (!sender)
             return;
-        sender->sync(state->node, reply_handler());
+        sender->sync(state->node, then(&valid_operation::on_synced));
         sender->exists(state->node, then(&valid_operation::on_reply));
     }
 
+    void on_synced(const reply& got) { check_reply(got); }
     void on_reply(const reply& got)
     {
-        if (!got.ok() && got.what != status::no_node) {
-            end_failed(got);
+        if (!check_reply(got))
             return;
-        }
         const bool is_ours = got.ok() && got.stat.ephemeral_owner == sessions().id();
         end();
         done_({is_ours, nullptr});
     }
 
+    /// A missing node is an answer, too. Ends the operation and returns false if the server has not answered.
+    bool check_reply(const reply& got)
+    {
+        if (got.ok() || got.what == status::no_node)
+            return true;
+        end_failed(got);
+        return false;
+    }
     void failed(delivery, failure_ptr why) override { done_({false, std::move(why)}); }
 
     const claim_ptr claim_;

@@ -20,12 +20,18 @@ public:
     /// Numbers of requests in the protocol.
     enum operation : std::int32_t
     {
+        remove = 2,
+        exists = 3,
         write = 5,
         ping = 11,
+        children = 12,
+        check_all = 14,
         create = 15,
         close = -11,
     };
     static constexpr std::int32_t session_expired = -112;
+    static constexpr std::int32_t throttled = -127;
+    static constexpr std::int32_t no_node = -101;
 
     struct reply
     {
@@ -41,13 +47,25 @@ public:
     [[nodiscard]] std::uint16_t port() const { return peer_.port(); }
     /// Number of requests that were answered, without pings.
     [[nodiscard]] std::size_t requests() const noexcept { return requests_; }
+    /// The path of the request that is being answered. Valid only for requests that begin with a path.
+    [[nodiscard]] std::string path() const
+    {
+        const auto body = std::string_view(request_).substr(2 * sizeof(std::int32_t));
+        return std::string(body.substr(sizeof(std::int32_t), static_cast<std::size_t>(read_number(body))));
+    }
 
-    /// Returns the body of a reply that describes a node.
+    /// Returns the body of a reply that describes an ephemeral node of the session.
     static std::string stat(std::int64_t created_in, std::int64_t modified_in, std::int32_t version)
     {
-        constexpr std::size_t rest_size = 36;
+        constexpr std::size_t rest_size = 16;
         return number(created_in) + number(modified_in) + std::string(2 * sizeof(std::int64_t), '\0') +
-               number(version) + std::string(rest_size, '\0');
+               number(version) + std::string(2 * sizeof(std::int32_t), '\0') + number(session) +
+               std::string(rest_size, '\0');
+    }
+    /// Returns the body of a reply to a request for the children of a node that has one child.
+    static std::string only_child(std::string_view name)
+    {
+        return number<std::int32_t>(1) + text(name) + stat(1, 1, 0);
     }
     static std::string text(std::string_view value)
     {
@@ -55,6 +73,8 @@ public:
     }
 
 private:
+    static constexpr std::int64_t session = 1;
+
     template <class Number>
     static std::string number(Number value)
     {
@@ -76,18 +96,17 @@ private:
     {
         co_await hear_message(with);
         constexpr std::int32_t timeout = 2000;
-        constexpr std::int64_t session = 1;
         co_await with.say(text(number<std::int32_t>(0) + number(timeout) + number(session) +
                                text(std::string(16, 'p')) + std::string(1, '\0')));
         for (;;) {
-            const auto request = co_await hear_message(with);
-            if (request.empty())
+            request_ = co_await hear_message(with);
+            if (request_.empty())
                 co_return;
-            const auto operation = read_number(std::string_view(request).substr(sizeof(std::int32_t)));
+            const auto operation = read_number(std::string_view(request_).substr(sizeof(std::int32_t)));
             const auto got = operation == ping ? reply{} : answer_(operation);
             requests_ += operation == ping ? 0U : 1U;
-            co_await with.say(
-                text(request.substr(0, sizeof(std::int32_t)) + number<std::int64_t>(1) + number(got.error) + got.body));
+            co_await with.say(text(
+                request_.substr(0, sizeof(std::int32_t)) + number<std::int64_t>(1) + number(got.error) + got.body));
             if (operation == close)
                 co_return;
         }
@@ -95,6 +114,7 @@ private:
 
     const std::function<reply(std::int32_t)> answer_;
     std::size_t requests_ = 0;
+    std::string request_{};
     peer peer_;
 };
 

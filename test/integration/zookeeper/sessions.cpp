@@ -345,6 +345,39 @@ BOOST_AUTO_TEST_CASE(beat_with_an_older_version_of_the_node_shows_a_lost_history
     opened->abandon();
 }
 
+/// A leader that the other servers have replaced, and that does not know it yet, answers reads from the past.
+BOOST_AUTO_TEST_CASE(lock_is_not_confirmed_by_a_server_that_refuses_the_transaction_before_the_read)
+{
+    using server_type = scripted_server;
+    client one(free_port());
+    std::string node;
+    bool refuses = true;
+    int reads = 0;
+    const server_type server(*one.io, [&](std::int32_t operation) -> server_type::reply {
+        switch (operation) {
+        case server_type::create:
+            node = server.path() + "0000000000";
+            return {.body = server_type::text(node) + server_type::stat(5, 5, 0)};
+        case server_type::children:
+            return {.body = server_type::only_child(node.substr(node.rfind('/') + 1))};
+        case server_type::check_all:
+            return {.error = refuses ? server_type::throttled : server_type::no_node};
+        case server_type::exists:
+            ++reads;
+            return {.body = server_type::stat(5, 5, 0)};
+        default:
+            return {.body = server_type::stat(5, 5, 0)};
+        }
+    });
+    locker locks(zookeeper::make_adapter(
+        one.io->get_executor(), {.url = zookeeper_url(server.port()), .layout = zookeeper::layout::curator_mutex}));
+    const auto held = start(*one.io, locks.acquire("k")).get(*one.io);
+    BOOST_CHECK_THROW(start(*one.io, held.is_locked()).get(*one.io), error);
+    BOOST_TEST(reads > 0);
+    refuses = false;
+    BOOST_TEST(start(*one.io, held.is_locked()).get(*one.io));
+}
+
 /// A server answers every request, or every request but the beats, with the end of the session.
 BOOST_AUTO_TEST_CASE(session_that_ends_again_and_again_is_opened_with_growing_pauses)
 {
