@@ -308,8 +308,10 @@ BOOST_AUTO_TEST_CASE(server_with_one_request_per_attempt_grants_finally)
 
 BOOST_AUTO_TEST_CASE(session_is_resumed_by_a_server_that_throttles)
 {
-    server_fixture at;
-    auto& by = at.add(20s);
+    // The session has to live while the server starts again.
+    const std::string long_sessions = "maxSessionTimeout=60000\n";
+    server_fixture at(long_sessions);
+    auto& by = at.add(60s);
     at.run(at.run(by.acquire("warm")).release());
     // No beat contains these locks, so the verification asks for each.
     std::vector<running<lock>> asked;
@@ -319,7 +321,7 @@ BOOST_AUTO_TEST_CASE(session_is_resumed_by_a_server_that_throttles)
     for (auto& each : asked)
         held.push_back(each.get(at.io));
     at.server->kill();
-    at.server->configure(throttling);
+    at.server->configure(long_sessions + throttling);
     at.server->start();
     at.until([&] { return at.events->reconnections > 0; });
     for (const auto& each : held)
