@@ -67,6 +67,10 @@ scripts/build.sh "$preset" "${targets[@]}"
 
 [ -n "$folder" ] || scripts/setup.sh peers prometheus
 
+# Each test that is killed would leave a file of libmongoc in /dev/shm, and a later process with the same id would write
+# a warning to stderr at its start.
+export MONGOC_DISABLE_SHM=1
+
 echo "test: $preset"
 # Most tests wait most of the time for servers, leases and sessions. So more tests run than there are processors.
 run=(ctest --preset "$preset" --parallel "$((2 * $(nproc)))")

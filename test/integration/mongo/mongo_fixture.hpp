@@ -29,7 +29,9 @@ struct mongo_fixture
 {
     [[nodiscard]] mongo::options options(std::string url = {}) const
     {
-        return {.url = url.empty() ? mongodb_url(server->port()) : std::move(url), .idle_timeout = 10min};
+        return {.url = url.empty() ? mongodb_url(server->port()) : std::move(url),
+            .operation_timeout = 20s,
+            .idle_timeout = 10min};
     }
     [[nodiscard]] locker add(const mongo::options& options)
     {
