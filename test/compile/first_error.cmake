@@ -13,6 +13,15 @@ string(REPLACE "]" "<closing>" text "${text}")
 string(REPLACE "\n" ";" lines "${text}")
 
 cmake_path(GET SOURCE FILENAME name)
+# The headers are compiled once, for all mistakes. Both compilers find the result next to the header.
+set(includes "${lines}")
+list(FILTER includes INCLUDE REGEX "^#include")
+list(JOIN includes "\n" includes)
+file(WRITE ${FOLDER}/${name}.hpp "${includes}\n")
+set(precompile ${command})
+list(REMOVE_ITEM precompile -fsyntax-only)
+execute_process(COMMAND ${precompile} -x c++-header ${FOLDER}/${name}.hpp -o ${FOLDER}/${name}.hpp.gch
+    COMMAND_ERROR_IS_FATAL ANY)
 list(LENGTH lines count)
 math(EXPR last "${count} - 1")
 set(failures "")
@@ -39,7 +48,8 @@ foreach(mistake RANGE ${last})
     string(REPLACE "<closing>" "]" alone "${alone}")
     file(WRITE ${FOLDER}/${name} "${alone}")
 
-    execute_process(COMMAND ${command} -Wfatal-errors ${FOLDER}/${name} RESULT_VARIABLE result ERROR_VARIABLE said)
+    execute_process(COMMAND ${command} -Wfatal-errors -include ${FOLDER}/${name}.hpp ${FOLDER}/${name}
+        RESULT_VARIABLE result ERROR_VARIABLE said)
     string(FIND "${said}" "/${name}:${number}:" named)
     string(FIND "${said}" "${sentence}" found)
     if(result STREQUAL "0" OR named EQUAL -1 OR found EQUAL -1)
