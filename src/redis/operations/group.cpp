@@ -1,5 +1,5 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
-#include "redis/operations/listing.hpp"
+#include "redis/operations/lock_rows.hpp"
 #include "redis/operations/names.hpp"
 #include "redis/operations/operations.hpp"
 #include "redis/operations/script_operation.hpp"

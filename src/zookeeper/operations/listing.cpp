@@ -23,8 +23,6 @@ namespace colock::inline v0::zookeeper::detail {
 
 namespace {
 
-constexpr std::string_view bucket_digits = "0123456789abcdef";
-
 /// Maximum number of keys of a page. The folder of each key is listed, and the node of each holder is read.
 constexpr std::size_t max_keys = 256;
 constexpr std::size_t max_folders_at_a_time = 16;
@@ -338,29 +336,6 @@ operation_ptr make_listing(client& owner, listing_request request, page_start fr
     if (request.filter.key)
         return operation_ptr(new key_operation(owner, std::move(request), std::move(done)));
     return operation_ptr(new page_operation(owner, std::move(request), std::move(from), std::move(done)));
-}
-
-std::string page_start::name_of(std::size_t bucket)
-{
-    return {bucket_digits[bucket / bucket_digits.size()], bucket_digits[bucket % bucket_digits.size()]};
-}
-
-std::string page_start::cursor() const
-{
-    return name_of(bucket) + after;
-}
-
-std::optional<page_start> page_start::from(std::string_view cursor, std::size_t folders)
-{
-    if (cursor.empty())
-        return page_start{};
-    if (cursor.size() < 2)
-        return std::nullopt;
-    const auto high = bucket_digits.find(cursor[0]), low = bucket_digits.find(cursor[1]);
-    if (high == bucket_digits.npos || low == bucket_digits.npos)
-        return std::nullopt;
-    page_start start{high * bucket_digits.size() + low, std::string(cursor.substr(2))};
-    return start.bucket < folders ? std::optional(std::move(start)) : std::nullopt;
 }
 
 operation_ptr make_group_release(client& owner, std::string id, completion<group_outcome> done)

@@ -3,16 +3,14 @@
 
 #include "remote/requests/operation.hpp"
 #include "zookeeper/client.hpp"
+#include "zookeeper/operations/page_start.hpp"
 
 #include <colock/spi/adapter.hpp>
 #include <colock/spi/claim.hpp>
 #include <colock/status.hpp>
 
 #include <chrono>
-#include <cstddef>
-#include <optional>
 #include <string>
-#include <string_view>
 
 namespace colock::inline v0::zookeeper::detail {
 
@@ -29,22 +27,6 @@ using remote::operation_ptr;
     client& owner, claim_ptr claim, std::chrono::milliseconds ttl, completion<extend_outcome> done);
 
 [[nodiscard]] operation_ptr make_is_valid(client& owner, claim_ptr claim, completion<valid_outcome> done);
-
-/// Where a page begins: the bucket, and the name in this bucket after which it begins.
-struct page_start
-{
-    std::size_t bucket = 0;
-    std::string after{};
-
-    static constexpr std::size_t bucket_count = 256;
-    [[nodiscard]] static std::string name_of(std::size_t bucket);
-
-    [[nodiscard]] std::string cursor() const;
-    /// \param cursor a text that `cursor` has returned; empty: the first page
-    /// \param folders number of folders of the layout
-    /// \return nullopt if the cursor is not valid
-    [[nodiscard]] static std::optional<page_start> from(std::string_view cursor, std::size_t folders);
-};
 
 /// A purge removes nothing, because nothing expires at the server. It fails if the server does not answer.
 /// \param from start of the page; unused if the filter has a key
