@@ -243,8 +243,7 @@ std::vector<known_holder> read_known_holders(const bson_iter_t& fields, holders 
             each.status.renewed = each.status.created;
         each.status.fence = static_cast<std::uint64_t>(each.view.fence);
         if (each.view.expires != never)
-            each.status.remaining =
-                std::chrono::milliseconds(std::max<std::int64_t>(each.view.expires - now.latest, 0));
+            each.status.remaining = std::chrono::milliseconds(std::max(each.view.expires, now.latest) - now.latest);
         found.push_back({std::string(each.view.token), std::move(each.status)});
     };
     whole_holder exclusive;

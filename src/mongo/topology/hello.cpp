@@ -1,6 +1,8 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #include "mongo/topology/hello.hpp"
 
+#include "mongo/commands/lock_view.hpp"
+
 #include <colock/error.hpp>
 
 #include <array>
@@ -19,6 +21,12 @@ bool is_true(bson_iter_t& at)
 std::string text_of(bson_iter_t& at)
 {
     return BSON_ITER_HOLDS_UTF8(&at) ? bson_iter_utf8(&at, nullptr) : std::string();
+}
+
+/// Returns whether a server's clock may show this time. Sums with other times could overflow.
+bool is_time(std::int64_t milliseconds)
+{
+    return milliseconds >= 0 && milliseconds <= max_fence;
 }
 
 /// Returns the id of the process in the field `topologyVersion`.
@@ -77,7 +85,7 @@ hello::hello(const document& reply)
         else if (key == "hosts" && BSON_ITER_HOLDS_ARRAY(&at) && bson_iter_recurse(&at, &each))
             while (bson_iter_next(&each))
                 add(others, text_of(each));
-        else if (key == "localTime" && BSON_ITER_HOLDS_DATE_TIME(&at))
+        else if (key == "localTime" && BSON_ITER_HOLDS_DATE_TIME(&at) && is_time(bson_iter_date_time(&at)))
             local_time = bson_iter_date_time(&at);
         else if (key == "maxWireVersion" && BSON_ITER_HOLDS_INT32(&at))
             identity.max_wire_version = bson_iter_int32(&at);

@@ -19,7 +19,7 @@ struct hello
 {
     /// Returns the command.
     [[nodiscard]] static document make_command();
-    /// A field that is missing or has an unexpected type keeps its default.
+    /// A field that is missing, or has an unexpected type or an impossible value, keeps its default.
     explicit hello(const document& reply);
     hello() = default;
 

@@ -2,8 +2,8 @@
 #include "remote/adapter/stored_owner.hpp"
 
 #include "remote/adapter/stored_time.hpp"
+#include "util/cursor.hpp"
 
-#include <charconv>
 #include <chrono>
 #include <ctime>
 #include <utility>
@@ -46,10 +46,10 @@ std::optional<stored_owner> parse_stored_owner(std::string_view text)
 {
     if (text.size() < created_digits)
         return std::nullopt;
-    stored_owner parsed;
-    const auto [end, error] = std::from_chars(text.data(), text.data() + created_digits, parsed.created, 16);
-    if (error != std::errc() || end != text.data() + created_digits)
+    const auto created = detail::read_number(text.substr(0, created_digits), 16);
+    if (!created)
         return std::nullopt;
+    stored_owner parsed{.created = static_cast<std::int64_t>(*created)};
     text.remove_prefix(created_digits);
     for (auto* field : {&parsed.owner.owner, &parsed.owner.host, &parsed.owner.comment, &parsed.owner.group}) {
         const auto stop = text.find('\0');

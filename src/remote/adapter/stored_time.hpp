@@ -7,12 +7,12 @@
 
 namespace colock::inline v0::remote {
 
-/// Converts a stored time in milliseconds since 1970. A value outside of the range of `system_clock` is clamped to that
-/// range, because another program may have stored any value.
+/// Converts a stored time in milliseconds since 1970. A time before 1970 or after the range of `system_clock` is
+/// clamped, because another program may have stored any value. The difference from the current time does not overflow.
 [[nodiscard]] inline std::chrono::system_clock::time_point stored_time(std::int64_t milliseconds) noexcept
 {
     using std::chrono::system_clock;
-    constexpr auto earliest = std::chrono::ceil<std::chrono::milliseconds>(system_clock::duration::min());
+    constexpr std::chrono::milliseconds earliest{0};
     constexpr auto latest = std::chrono::floor<std::chrono::milliseconds>(system_clock::duration::max());
     return system_clock::time_point(std::clamp(std::chrono::milliseconds(milliseconds), earliest, latest));
 }

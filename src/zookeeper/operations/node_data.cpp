@@ -19,7 +19,7 @@ std::optional<node_data> parse_node_data(std::string_view text)
     std::chrono::milliseconds::rep ttl = 0;
     const auto* const end = text.data() + text.size();
     auto [at, error] = std::from_chars(text.data(), end, ttl);
-    if (error != std::errc() || at == end || *at != ' ')
+    if (error != std::errc() || ttl < 0 || at == end || *at != ' ')
         return std::nullopt;
     const auto limit = std::from_chars(at + 1, end, parsed.max_holders);
     if (limit.ec != std::errc() || limit.ptr == end || *limit.ptr != '\n')

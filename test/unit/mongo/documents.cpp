@@ -251,6 +251,17 @@ BOOST_AUTO_TEST_CASE(expired_holders_are_distinguished_from_live_holders)
     BOOST_TEST((expired[0].remaining == 0ms));
 }
 
+BOOST_AUTO_TEST_CASE(holder_that_expired_at_an_impossible_time_has_no_remaining_time)
+{
+    for (const auto* const time : {R"({"$numberLong":"-9223372036854775808"})", "-1e300"}) {
+        const auto text =
+            document::from_json(R"({"_id":"k","t":"one","x":)" + std::string(time) + R"(,"f":1,"e":1,"hx":0})");
+        const auto expired = statuses(text, holders::expired);
+        BOOST_TEST_REQUIRE(expired.size() == 1U);
+        BOOST_TEST((expired[0].remaining == 0ms));
+    }
+}
+
 BOOST_AUTO_TEST_CASE(pages_list_text_keys_before_binary_keys)
 {
     auto first = page_start::from("");

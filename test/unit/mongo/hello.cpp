@@ -53,4 +53,11 @@ BOOST_AUTO_TEST_CASE(hello_field_of_another_type_is_ignored)
         of(R"({"hosts": ["", ":1", "a:0", "a:b", "]:[x", 7, "u:p@c:3", "d,e"], "primary": ""})").members.size() <= 3u);
 }
 
+BOOST_AUTO_TEST_CASE(hello_time_that_no_clock_shows_is_ignored)
+{
+    for (const auto* const time : {"9223372036854775807", "-9223372036854775808", "-1", "253402300800000"})
+        BOOST_TEST(
+            of(R"({"localTime": {"$date": {"$numberLong": ")" + std::string(time) + "\"}}}").local_time == 0, time);
+}
+
 BOOST_AUTO_TEST_SUITE_END()

@@ -30,7 +30,7 @@ BOOST_AUTO_TEST_CASE(node_data_survives_encoding_and_parsing)
 BOOST_AUTO_TEST_CASE(foreign_node_data_is_not_parsed)
 {
     for (const char* const text : {"", "1", "1 ", "1 2", "1 2 3", "x 2\n00000000000", "1 x\n00000000000", "1 2\n",
-             "1 2\nnot a number", "192.168.0.1"})
+             "1 2\nnot a number", "192.168.0.1", "-1 2\n00000000000"})
         BOOST_TEST(!parse_node_data(text).has_value(), text);
 }
 
