@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Builds into build/PRESET.
 #
-#   scripts/build.sh [release|debug|asan|tsan|coverage] [TARGET]...
+#   scripts/build.sh [release|debug|asan|fuzz|tsan|coverage] [TARGET]...
 #
 # Without a preset: debug. Without a target: everything. With COLOCK_WARNINGS_AS_ERRORS=ON a warning fails the build.
 set -euo pipefail
@@ -11,10 +11,10 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 preset=${1:-debug}
 case $preset in
 release | debug) scripts/setup.sh build ;;
-asan | tsan) scripts/setup.sh sanitizers ;;
+asan | fuzz | tsan) scripts/setup.sh sanitizers ;;
 coverage) scripts/setup.sh coverage ;;
 *)
-    echo "build: error: unknown preset '$preset'; known: release, debug, asan, tsan, coverage" >&2
+    echo "build: error: unknown preset '$preset'; known: release, debug, asan, fuzz, tsan, coverage" >&2
     exit 1
     ;;
 esac

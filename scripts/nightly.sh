@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # Runs the checks that take too long for every change: clang-tidy on the sources that changed last; the library with each
-# file compiled by itself; the MongoDB tests with other servers, and a storm with FerretDB; the commands of
-# .devcontainer; the demo, all tests and each way to install colock in a minimal Debian 12 and 13; and the tests with
-# Debian 13's newer Boost.
+# file compiled by itself; the MongoDB tests with other servers, and a storm with FerretDB; each fuzzer for five minutes;
+# the commands of .devcontainer; the demo, all tests and each way to install colock in a minimal Debian 12 and 13; and the
+# tests with Debian 13's newer Boost.
 #
 #   scripts/nightly.sh
 #
@@ -48,6 +48,14 @@ scripts/servers.sh run ferretdb -- bash -euc '
     echo "nightly: a storm with FerretDB"
     "${storm[@]}" --fault-command "scripts/ferretdb.sh disconnect \"$COLOCK_TEST_MONGODB_FOLDER/data\""
 '
+
+scripts/build.sh fuzz colock_fuzz
+for corpus in test/fuzz/corpus/*; do
+    name=$(basename "$corpus")
+    echo "nightly: the fuzzer $name"
+    "build/fuzz/test/fuzz/colock_fuzz_$name" -max_total_time=300 -timeout=5 -max_len=4096 -verbosity=0 \
+        -print_final_stats=1 "-artifact_prefix=build/fuzz/test/fuzz/$name/" "build/fuzz/test/fuzz/$name/corpus" "$corpus"
+done
 
 echo "nightly: the commands of .devcontainer on Debian 13, and a build"
 devcontainer=$(python3 -c 'import json; c = json.load(open(".devcontainer/devcontainer.json"))
