@@ -75,14 +75,14 @@ protected:
 
 private:
     // Executes a statement with the parameters key, token, now and expiry. Returns the number in its row, if any.
-    std::optional<std::int64_t> execute(const char* sql, const colock::claim& of, std::chrono::milliseconds ttl = {})
+    std::optional<std::int64_t> execute(const char* sql, const colock::claim& claim, std::chrono::milliseconds ttl = {})
     {
-        const auto token = of.token().hex();
+        const auto token = claim.token().hex();
         const auto now = colock::lease_clock::now();
         sqlite3_stmt* prepared = nullptr;
         sqlite3_prepare_v2(database_.get(), sql, -1, &prepared, nullptr);
         const std::unique_ptr<sqlite3_stmt, int (*)(sqlite3_stmt*)> statement(prepared, &sqlite3_finalize);
-        sqlite3_bind_blob(prepared, 1, of.key().data(), static_cast<int>(of.key().size()), nullptr);
+        sqlite3_bind_blob(prepared, 1, claim.key().data(), static_cast<int>(claim.key().size()), nullptr);
         sqlite3_bind_text(prepared, 2, token.data(), static_cast<int>(token.size()), nullptr);
         sqlite3_bind_int64(prepared, 3, now.time_since_epoch().count());
         sqlite3_bind_int64(prepared, 4, colock::saturating_add(now, ttl).time_since_epoch().count());

@@ -1,5 +1,5 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
-#include "adapters/board_adapter.hpp"
+#include "adapters/simulated_adapter.hpp"
 #include "adapters/sqlite_adapter.hpp"
 #include "adapters/table_adapter.hpp"
 #include "contract/virtual_environment.hpp"
@@ -29,27 +29,29 @@ const registration sqlite_backend({
     }),
 });
 
-constexpr capabilities board_capabilities{.no_ttl = true, .fence = true, .list = true, .events = true, .several = true};
+constexpr capabilities simulated_capabilities{
+    .no_ttl = true, .fence = true, .list = true, .events = true, .several = true};
 
-const registration board_backend({
-    .name = "board",
-    .capabilities = board_capabilities,
+const registration simulated_backend({
+    .name = "simulated",
+    .capabilities = simulated_capabilities,
     .make_environment = in_virtual_time([](asio::io_context& io) {
-        return
-            [server = std::make_shared<board>(io.get_executor())] { return std::make_shared<board_adapter>(server); };
+        return [server = std::make_shared<simulated_server>(io.get_executor())] {
+            return std::make_shared<simulated_adapter>(server);
+        };
     }),
 });
 
-/// A board whose entries do not expire, like a backend whose locks end with a session only.
-class lasting_board_adapter final : public board_adapter
+/// A server whose locks do not expire, like a backend whose locks end with a session only.
+class lasting_adapter final : public simulated_adapter
 {
 public:
-    using board_adapter::board_adapter;
+    using simulated_adapter::simulated_adapter;
 
     colock::adapter_traits traits() const noexcept override
     {
-        auto result = board_adapter::traits();
-        result.name = "lasting_board";
+        auto result = simulated_adapter::traits();
+        result.name = "lasting";
         result.capabilities.expires = false;
         return result;
     }
@@ -61,15 +63,15 @@ protected:
     }
 };
 
-constexpr capabilities lasting_board_capabilities{
+constexpr capabilities lasting_capabilities{
     .no_ttl = true, .fence = true, .list = true, .events = true, .several = true, .expires = false};
 
-const registration lasting_board_backend({
-    .name = "lasting_board",
-    .capabilities = lasting_board_capabilities,
+const registration lasting_backend({
+    .name = "lasting",
+    .capabilities = lasting_capabilities,
     .make_environment = in_virtual_time([](asio::io_context& io) {
-        return [server = std::make_shared<board>(io.get_executor())] {
-            return std::make_shared<lasting_board_adapter>(server);
+        return [server = std::make_shared<simulated_server>(io.get_executor())] {
+            return std::make_shared<lasting_adapter>(server);
         };
     }),
 });

@@ -65,14 +65,17 @@ public:
     }
 
     // Called when a session is open. A new session has a new lease, so that locks of the old session stay lost.
-    void on_connected(colock::lease_clock::time_point asked)
+    void on_connected(colock::lease_clock::time_point request_time)
     {
-        session_ = std::make_shared<colock::session_lease>(asked + session_timeout);
+        session_ = std::make_shared<colock::session_lease>(request_time + session_timeout);
     }
-    // Called when the server has answered a heartbeat that was sent at `asked`, the earliest time from which the
+    // Called when the server has answered a heartbeat that was sent at `request_time`, the earliest time from which the
     // heartbeat can count. Returns false if the lease of the session had ended already and the locks were reported as
     // lost.
-    bool on_heartbeat(colock::lease_clock::time_point asked) { return session_->extend(asked + session_timeout); }
+    bool on_heartbeat(colock::lease_clock::time_point request_time)
+    {
+        return session_->extend(request_time + session_timeout);
+    }
     // Called when the server does not answer. The session may survive: observers are notified that each held lock is at
     // risk.
     void on_silence() { contact().down(boost::asio::error::timed_out); }

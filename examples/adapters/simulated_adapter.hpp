@@ -21,13 +21,13 @@
 namespace asio = boost::asio;
 
 //[ server
-// The server: a board where each lock is a note. It notifies the watchers of a note when the note is removed, or when
-// its expiry moves to an earlier time. All clients of the board run on its strand.
-struct board
+// A simulated server. It notifies the watchers of a key when the lock of the key is removed, or when the expiry of the
+// lock moves to an earlier time. All clients of the server run on its strand.
+struct simulated_server
 {
-    explicit board(const asio::any_io_executor& executor) : strand(asio::make_strand(executor)) {}
+    explicit simulated_server(const asio::any_io_executor& executor) : strand(asio::make_strand(executor)) {}
 
-    struct note
+    struct stored_lock
     {
         colock::token token{};
         colock::lease_clock::time_point expires{};
@@ -39,30 +39,31 @@ struct board
         for (auto watcher = first; watcher != last; ++watcher)
             watcher->second->cancel();
     }
-    void take_off(std::map<std::string, note>::iterator taken)
+    void remove(std::map<std::string, stored_lock>::iterator position)
     {
-        notify_watchers(taken->first);
-        notes.erase(taken);
+        notify_watchers(position->first);
+        locks.erase(position);
     }
 
     const asio::any_io_executor strand;
-    std::map<std::string, note> notes{};
+    std::map<std::string, stored_lock> locks{};
     std::multimap<std::string, colock::lease_timer*> watchers{};
     std::uint64_t last_fence = 0;
 };
 //]
 
 //[ adapter
-class board_adapter : public colock::awaitable_adapter
+class simulated_adapter : public colock::awaitable_adapter
 {
 public:
-    explicit board_adapter(std::shared_ptr<board> server) : awaitable_adapter(server->strand), board_(std::move(server))
+    explicit simulated_adapter(std::shared_ptr<simulated_server> server)
+        : awaitable_adapter(server->strand), server_(std::move(server))
     {
     }
 
     colock::adapter_traits traits() const noexcept override
     {
-        return {.name = "board",
+        return {.name = "simulated",
             .capabilities = {.no_ttl = true, .fence = true, .list = true, .events = true, .several = true}};
     }
 
@@ -71,30 +72,30 @@ protected:
     asio::awaitable<colock::create_outcome> do_create(colock::claim_ptr claim) override
     {
         co_await round_trip();
-        co_return put_up(*claim);
+        co_return try_store(*claim);
     }
     asio::awaitable<colock::release_outcome> do_release(colock::claim_ptr claim, colock::release_guarantee) override
     {
         co_await round_trip();
-        co_return take_off(*claim);
+        co_return remove(*claim);
     }
     asio::awaitable<colock::extend_outcome> do_extend(colock::claim_ptr claim, std::chrono::milliseconds ttl) override
     {
         co_await round_trip();
-        const auto ours = find_ours(*claim);
-        if (ours == board_->notes.end())
+        const auto ours = find_lock_of(*claim);
+        if (ours == server_->locks.end())
             co_return colock::extend_outcome{colock::extend_status::not_held};
         const auto before = std::exchange(ours->second.expires, expiry_of(ttl));
         // Waiters rely on the expiry in their busy answer, so they are notified of an earlier expiry.
         if (ours->second.expires < before)
-            board_->notify_watchers(claim->key());
+            server_->notify_watchers(claim->key());
         ours->second.status.renewed = std::chrono::system_clock::now();
         co_return colock::extend_outcome{};
     }
     asio::awaitable<colock::valid_outcome> do_is_valid(colock::claim_ptr claim) override
     {
         co_await round_trip();
-        co_return colock::valid_outcome{find_ours(*claim) != board_->notes.end()};
+        co_return colock::valid_outcome{find_lock_of(*claim) != server_->locks.end()};
     }
 
     //[ wait
@@ -103,8 +104,8 @@ protected:
     asio::awaitable<void> do_wait(colock::claim_ptr claim, colock::lease_clock::time_point until) override
     {
         colock::lease_timer wake_up(executor(), until);
-        const watch_guard watched(*board_, claim->key(), wake_up);
-        if (is_taken(claim->key()))
+        const watch_guard watched(*server_, claim->key(), wake_up);
+        if (is_locked(claim->key()))
             co_await wake_up.async_wait(asio::as_tuple(asio::deferred));
         // The guard `watched` unregisters the timer, whether it was notified or cancelled.
     }
@@ -116,8 +117,8 @@ protected:
     {
         co_await round_trip();
         colock::hand_over_outcome outcome;
-        outcome.released = take_off(*held);
-        outcome.created = put_up(*next);
+        outcome.released = remove(*held);
+        outcome.created = try_store(*next);
         co_return outcome;
     }
     //]
@@ -128,37 +129,37 @@ protected:
     {
         co_await round_trip();
         for (std::size_t i = 0; i < claims.size(); ++i) {
-            if (is_taken(claims[i]->key()) && find_ours(*claims[i]) == board_->notes.end())
-                co_return colock::create_all_outcome{.which = i, .why = put_up(*claims[i])};
+            if (is_locked(claims[i]->key()) && find_lock_of(*claims[i]) == server_->locks.end())
+                co_return colock::create_all_outcome{.which = i, .why = try_store(*claims[i])};
         }
         colock::create_all_outcome outcome{.status = colock::create_status::granted};
         for (const auto& each : claims)
-            outcome.fences.push_back(put_up(*each).fence);
+            outcome.fences.push_back(try_store(*each).fence);
         co_return outcome;
     }
     //]
 
     //[ list
-    // In pages: the cursor is the last key that was checked. A purge finds the expired notes, and a list the others.
+    // In pages: the cursor is the last key that was checked. A purge finds the expired locks, and a list the others.
     asio::awaitable<colock::list_outcome> do_listing(colock::listing_request request) override
     {
         co_await round_trip();
         const auto& key = request.filter.key;
         const bool is_purge = request.action == colock::listing_action::purge;
-        auto next = key ? board_->notes.find(*key) : board_->notes.upper_bound(request.cursor);
+        auto next = key ? server_->locks.find(*key) : server_->locks.upper_bound(request.cursor);
         colock::list_outcome page;
-        for (auto left = key ? 1 : notes_per_page; next != board_->notes.end() && left > 0; --left) {
+        for (auto left = key ? 1 : locks_per_page; next != server_->locks.end() && left > 0; --left) {
             if (page.locks.size() == request.limit)
                 break;
-            const auto note = next++;
-            request.cursor = note->first;
-            if (is_taken(note->first) == is_purge)
+            const auto found = next++;
+            request.cursor = found->first;
+            if (is_locked(found->first) == is_purge)
                 continue;
-            page.locks.push_back(status_of(note->second));
+            page.locks.push_back(status_of(found->second));
             if (request.action != colock::listing_action::list)
-                board_->take_off(note);
+                server_->remove(found);
         }
-        if (!key && next != board_->notes.end())
+        if (!key && next != server_->locks.end())
             page.next = request.cursor;
         co_return page;
     }
@@ -172,17 +173,17 @@ protected:
     }
 
 private:
-    static constexpr int notes_per_page = 16;
+    static constexpr int locks_per_page = 16;
 
     struct watch_guard
     {
-        watch_guard(board& watched, std::string key, colock::lease_timer& wake_up)
+        watch_guard(simulated_server& watched, std::string key, colock::lease_timer& wake_up)
             : server(watched), position(watched.watchers.emplace(std::move(key), &wake_up))
         {
         }
         ~watch_guard() { server.watchers.erase(position); }
 
-        board& server;
+        simulated_server& server;
         const std::multimap<std::string, colock::lease_timer*>::iterator position;
     };
 
@@ -191,59 +192,59 @@ private:
         colock::lease_timer passed(executor(), std::chrono::milliseconds(1));
         co_await passed.async_wait(asio::deferred);
     }
-    bool is_taken(const std::string& key) const
+    bool is_locked(const std::string& key) const
     {
-        const auto found = board_->notes.find(key);
-        return found != board_->notes.end() && colock::lease_clock::now() < found->second.expires;
+        const auto found = server_->locks.find(key);
+        return found != server_->locks.end() && colock::lease_clock::now() < found->second.expires;
     }
-    std::map<std::string, board::note>::iterator find_ours(const colock::claim& claim) const
+    std::map<std::string, simulated_server::stored_lock>::iterator find_lock_of(const colock::claim& claim) const
     {
-        const auto found = board_->notes.find(claim.key());
-        const bool is_ours = is_taken(claim.key()) && found->second.token == claim.token();
-        return is_ours ? found : board_->notes.end();
+        const auto found = server_->locks.find(claim.key());
+        const bool is_ours = is_locked(claim.key()) && found->second.token == claim.token();
+        return is_ours ? found : server_->locks.end();
     }
-    colock::create_outcome put_up(const colock::claim& claim)
+    colock::create_outcome try_store(const colock::claim& claim)
     {
-        const bool is_ours = find_ours(claim) != board_->notes.end();
-        auto& note = board_->notes[claim.key()];
-        if (!is_ours && is_taken(claim.key())) {
-            const bool never_expires = note.expires == colock::lease_clock::time_point::max();
+        const bool is_ours = find_lock_of(claim) != server_->locks.end();
+        auto& stored = server_->locks[claim.key()];
+        if (!is_ours && is_locked(claim.key())) {
+            const bool never_expires = stored.expires == colock::lease_clock::time_point::max();
             const auto left =
-                never_expires ? colock::lease_clock::duration{} : note.expires - colock::lease_clock::now();
-            return colock::create_outcome::busy(left, note.status.owner, note.status.host);
+                never_expires ? colock::lease_clock::duration{} : stored.expires - colock::lease_clock::now();
+            return colock::create_outcome::busy(left, stored.status.owner, stored.status.host);
         }
         const auto now = std::chrono::system_clock::now();
         if (!is_ours) {
             const auto& owner = claim.owner();
-            note.status = {.key = claim.key(),
+            stored.status = {.key = claim.key(),
                 .group = owner.group,
                 .owner = owner.owner,
                 .host = owner.host,
                 .comment = owner.comment,
                 .created = now,
-                .fence = ++board_->last_fence};
+                .fence = ++server_->last_fence};
         }
-        note.token = claim.token();
-        note.expires = expiry_of(claim.ttl());
-        note.status.renewed = now;
-        return colock::create_outcome::granted(note.status.fence);
+        stored.token = claim.token();
+        stored.expires = expiry_of(claim.ttl());
+        stored.status.renewed = now;
+        return colock::create_outcome::granted(stored.status.fence);
     }
-    colock::release_outcome take_off(const colock::claim& claim)
+    colock::release_outcome remove(const colock::claim& claim)
     {
-        const auto ours = find_ours(claim);
-        if (ours == board_->notes.end())
+        const auto ours = find_lock_of(claim);
+        if (ours == server_->locks.end())
             return {colock::release_status::not_held};
-        board_->take_off(ours);
+        server_->remove(ours);
         return {};
     }
-    static colock::lock_status status_of(const board::note& note)
+    static colock::lock_status status_of(const simulated_server::stored_lock& stored)
     {
-        auto status = note.status;
-        const auto left = note.expires - colock::lease_clock::now();
-        if (note.expires != colock::lease_clock::time_point::max())
+        auto status = stored.status;
+        const auto left = stored.expires - colock::lease_clock::now();
+        if (stored.expires != colock::lease_clock::time_point::max())
             status.remaining = std::chrono::duration_cast<std::chrono::milliseconds>(std::max(left, left.zero()));
         return status;
     }
 
-    const std::shared_ptr<board> board_;
+    const std::shared_ptr<simulated_server> server_;
 };
