@@ -68,7 +68,7 @@ interruptible_wait::interruptible_wait(const asio::any_io_executor& executor, co
     : locker_(std::move(locker)), watched_keys_(std::move(watched_keys)), signals_(signals),
       interruption_(executor, asio::steady_timer::time_point::max())
 {
-    resume();
+    attach_signals();
 }
 
 interruptible_wait::~interruptible_wait()
@@ -76,16 +76,16 @@ interruptible_wait::~interruptible_wait()
     signals_.set_handler(nullptr);
 }
 
-void interruptible_wait::suspend()
+void interruptible_wait::detach_signals()
 {
-    is_suspended_ = true;
+    has_locks_ = true;
     line_.clear();
     signals_.set_handler(nullptr);
 }
 
-void interruptible_wait::resume()
+void interruptible_wait::attach_signals()
 {
-    is_suspended_ = false;
+    has_locks_ = false;
     signals_.set_handler([this](int signal) {
         if (is_terminating(signal) || signal == SIGQUIT) {
             signal_ = signal;
@@ -100,7 +100,7 @@ asio::awaitable<void> interruptible_wait::show_progress()
     for (;;) {
         timer.expires_after(progress_interval);
         co_await timer.async_wait(asio::use_awaitable);
-        if (watched_keys_.empty() || is_suspended_)
+        if (watched_keys_.empty() || has_locks_)
             continue;
         std::string text = "waiting for " + printable(watched_keys_.front());
         try {
@@ -114,14 +114,14 @@ asio::awaitable<void> interruptible_wait::show_progress()
         } catch (const colock::error&) {
             // The backend cannot list locks, or does not answer: the wait itself reports its errors.
         }
-        if (!is_suspended_)
+        if (!has_locks_)
             line_.show(text);
     }
 }
 
 asio::awaitable<void> interruptible_wait::run(asio::awaitable<void> operation)
 {
-    if (signal_ != 0) // It came before the wait for it.
+    if (signal_ != 0) // The signal arrived before this call.
         co_return;
     const auto executor = co_await asio::this_coro::executor;
     auto result =
@@ -141,12 +141,12 @@ void interruptible_wait::throw_if_interrupted() const
     }
 }
 
-asio::awaitable<std::vector<colock::lock>> wait_interruptibly(asio::awaitable<std::vector<colock::lock>> acquiring,
+asio::awaitable<std::vector<colock::lock>> wait_interruptibly(asio::awaitable<std::vector<colock::lock>> operation,
     colock::locker locker, std::vector<std::string> watched_keys, signal_source& signals)
 {
     interruptible_wait wait(co_await asio::this_coro::executor, std::move(locker), std::move(watched_keys), signals);
     std::vector<colock::lock> locks;
-    const auto store = [&]() -> asio::awaitable<void> { locks = co_await std::move(acquiring); };
+    const auto store = [&]() -> asio::awaitable<void> { locks = co_await std::move(operation); };
     std::exception_ptr failure;
     try {
         co_await wait.run(store());

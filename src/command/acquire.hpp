@@ -35,10 +35,11 @@ public:
 
     /// Runs the operation, which is cancelled by a signal and by `end`. Called once.
     [[nodiscard]] boost::asio::awaitable<void> run(boost::asio::awaitable<void> operation);
-    /// The operation has locks: hides their holder, and leaves the signals to another handler.
-    void suspend();
-    /// The operation waits again.
-    void resume();
+    /// Called when the operation has got its locks: hides the line on stderr, and removes the signal handler, so that
+    /// the caller can set its own.
+    void detach_signals();
+    /// Called when the operation waits for locks again: sets the signal handler.
+    void attach_signals();
     /// Cancels the operation.
     void end() { interruption_.cancel(); }
 
@@ -55,15 +56,15 @@ private:
     signal_source& signals_;
     boost::asio::steady_timer interruption_;
     progress_line line_;
-    bool is_suspended_ = false;
+    bool has_locks_ = false;
     int signal_ = 0;
 };
 
-/// Waits for `acquiring`, unless a terminating signal or SIGQUIT arrives.
+/// Waits for `operation`, unless a terminating signal or SIGQUIT arrives.
 /// \param watched_keys the keys whose holder is shown on stderr meanwhile; empty: nothing is shown
 /// \throws exit_error with 128 + n after the signal n; nothing is held then
 [[nodiscard]] boost::asio::awaitable<std::vector<colock::lock>> wait_interruptibly(
-    boost::asio::awaitable<std::vector<colock::lock>> acquiring, colock::locker locker,
+    boost::asio::awaitable<std::vector<colock::lock>> operation, colock::locker locker,
     std::vector<std::string> watched_keys, signal_source& signals);
 
 } // namespace command

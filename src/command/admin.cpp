@@ -85,11 +85,11 @@ void add_purge_options(program_options::options_description& options)
 int ls(const invocation& call)
 {
     refuse_words(call, 1);
-    colock::filter which;
+    colock::filter filter;
     if (!call.words.empty())
-        which.key_prefix = call.words.front();
+        filter.key_prefix = call.words.front();
     return run_with_locker(call, [&](colock::locker locker) -> asio::awaitable<int> {
-        auto locks = co_await locker.list(which);
+        auto locks = co_await locker.list(filter);
         sort_by_key(locks);
         co_return print(locks, call);
     });

@@ -24,8 +24,8 @@ namespace command {
 
 namespace {
 
-/// How long the command waits at its end for the release of what it holds. What is left ends with its ttl.
-constexpr std::chrono::seconds shutdown_deadline(2);
+/// Time for which colock waits at its end until its locks are released. Locks that are left end with their ttl.
+constexpr std::chrono::seconds shutdown_timeout(2);
 
 std::string environment(const char* name)
 {
@@ -63,7 +63,7 @@ asio::awaitable<int> with_shutdown(colock::locker locker, asio::awaitable<int> b
     } catch (...) {
         failure = std::current_exception();
     }
-    co_await locker.shutdown(shutdown_deadline);
+    co_await locker.shutdown(shutdown_timeout);
     if (failure)
         std::rethrow_exception(failure);
     co_return code;
@@ -87,7 +87,7 @@ backend_address address_of(const invocation& call)
     return result;
 }
 
-void request_session(backend_address& address, std::chrono::milliseconds ttl)
+void add_session_timeout(backend_address& address, std::chrono::milliseconds ttl)
 {
     using namespace std::chrono_literals;
     if (!address.url.starts_with("zookeeper:") || address.url.find("session_timeout=") != std::string::npos)
@@ -134,7 +134,7 @@ int run_context(asio::io_context& io, colock::locker locker, asio::awaitable<int
 
 int run_with_locker(const invocation& call, const std::function<asio::awaitable<int>(colock::locker)>& body)
 {
-    std::signal(SIGPIPE, SIG_IGN); // A server that closes a connection does not end the command.
+    std::signal(SIGPIPE, SIG_IGN); // A server that closes a connection does not end colock.
     asio::io_context io(1);
     const backend opened = open_backend(io.get_executor(), call, address_of(call));
     return run_context(io, opened.locker, body(opened.locker));

@@ -25,7 +25,7 @@ namespace asio = boost::asio;
 struct backend_address
 {
     std::string url;
-    /// Empty: that in the URL, if any.
+    /// The password; empty: that in the URL, if any.
     std::string password;
 };
 
@@ -33,9 +33,9 @@ struct backend_address
 /// \throws usage_error no backend is given, or the password file cannot be read
 [[nodiscard]] backend_address address_of(const invocation& call);
 
-/// For ZooKeeper: requests a session that lasts as long as a lease, unless the URL has a session timeout. The lock of a
-/// process that was killed is then free after the ttl, as on the other backends.
-void request_session(backend_address& address, std::chrono::milliseconds ttl);
+/// Adds `session_timeout` to a ZooKeeper URL that has none: the ttl, from 1 s to 1 h. The lock of a process that was
+/// killed is then free after the ttl, as on the other backends.
+void add_session_timeout(backend_address& address, std::chrono::milliseconds ttl);
 
 /// Makes the adapter of the backend. Does no I/O.
 /// \throws usage_error the backend is the memory of one process

@@ -13,6 +13,7 @@
 #include <iostream>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include <unistd.h>
@@ -39,15 +40,21 @@ std::vector<finding> examine_servers(const backend_address& address, std::string
     return {};
 }
 
+struct backend_report
+{
+    std::vector<finding> lines;
+    /// The error, if the backend cannot be reached or does not answer.
+    std::exception_ptr unavailable;
+};
+
 /// Checks one backend. A node of a quorum is a backend of its own.
-std::vector<finding> examine_backend(const invocation& call, const backend_address& address, std::string_view scheme,
-    std::string_view name, std::exception_ptr& unavailable)
+backend_report examine_backend(
+    const invocation& call, const backend_address& address, std::string_view scheme, std::string_view name)
 {
     const lock_probe probe = probe_lock(call, address);
-    unavailable = probe.unavailable;
-    auto lines = examine(name, lock_checks(), probe.known);
+    auto lines = examine(name, lock_checks(), probe.values);
     append(lines, examine_servers(address, scheme, probe));
-    return lines;
+    return {.lines = std::move(lines), .unavailable = probe.unavailable};
 }
 
 } // namespace
@@ -63,33 +70,32 @@ int doctor(const invocation& call)
         throw usage_error("colock doctor takes no words; remove '" + call.words.front() + "'");
     const backend_address address = address_of(call);
     const colock::remote::url url(address.url, "colock", "redis://host");
-    std::vector<finding> lines;
-    std::exception_ptr unavailable;
+    backend_report report;
     const auto scheme = url.scheme();
     if (scheme.ends_with("+quorum")) {
         const auto node_scheme = scheme.substr(0, scheme.find('+'));
         const auto hosts = url.hosts("6379");
         const auto nodes = url.split_by_host(node_scheme);
         for (std::size_t i = 0; i < nodes.size(); ++i) {
-            std::exception_ptr ignored;
-            append(lines, examine_backend(call, {.url = nodes[i], .password = address.password}, node_scheme,
-                              colock::remote::to_text(hosts[i]), ignored));
+            append(report.lines, examine_backend(call, {.url = nodes[i], .password = address.password}, node_scheme,
+                                     colock::remote::to_text(hosts[i]))
+                                     .lines);
         }
         const lock_probe whole = probe_lock(call, address);
-        unavailable = whole.unavailable;
-        append(lines, examine("quorum", lock_checks(), whole.known));
+        report.unavailable = whole.unavailable;
+        append(report.lines, examine("quorum", lock_checks(), whole.values));
     } else {
-        lines = examine_backend(call, address, scheme, scheme.substr(0, scheme.find('+')), unavailable);
+        report = examine_backend(call, address, scheme, scheme.substr(0, scheme.find('+')));
     }
     if (call.flag("json"))
-        print_json(std::cout, lines);
+        print_json(std::cout, report.lines);
     else
-        print_table(std::cout, lines, use_colours(STDOUT_FILENO));
+        print_table(std::cout, report.lines, use_colours(STDOUT_FILENO));
     std::cout.flush();
-    if (unavailable)
-        std::rethrow_exception(unavailable);
+    if (report.unavailable)
+        std::rethrow_exception(report.unavailable);
     const bool has_failed =
-        std::ranges::any_of(lines, [](const finding& each) { return each.result == verdict::fail; });
+        std::ranges::any_of(report.lines, [](const finding& each) { return each.result == verdict::fail; });
     return has_failed ? failure : success;
 }
 

@@ -56,9 +56,10 @@ int report_current_exception(int busy_code)
     } catch (const exit_error& problem) {
         return report(problem.what(), problem.code());
     } catch (const boost::system::system_error& problem) {
-        const bool own = problem.code().category() == colock::colock_category();
-        return report(problem.what(),
-            own ? exit_code_of(static_cast<colock::errc>(problem.code().value()), busy_code) : int{unavailable});
+        const bool is_colock_error = problem.code().category() == colock::colock_category();
+        return report(problem.what(), is_colock_error
+                                          ? exit_code_of(static_cast<colock::errc>(problem.code().value()), busy_code)
+                                          : int{unavailable});
     } catch (const std::exception& problem) {
         return report(problem.what(), unavailable);
     }

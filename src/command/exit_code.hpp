@@ -6,12 +6,12 @@
 
 namespace command {
 
-/// Exit codes of the command itself. `run`, `lead` and `adopt` otherwise exit with the code of their child, or with
+/// Exit codes of colock itself. `run`, `lead` and `adopt` otherwise exit with the code of their child, or with
 /// 128 + n if the signal n has ended it.
 enum exit_code : int
 {
     success = 0,
-    /// `doctor` has found a failure.
+    /// `doctor` has found a failure, or the user of `break` has answered no.
     failure = 1,
     /// The command line, the key or a file that the command line names is wrong, or the backend does not support the
     /// operation.
@@ -28,11 +28,11 @@ enum exit_code : int
     lost = 79,
     /// The child cannot be executed.
     not_executable = 126,
-    /// The command of the child was not found.
+    /// The program of the child was not found.
     not_found = 127,
 };
 
-/// Ends the command with an exit code and one line on stderr.
+/// Ends colock with an exit code and one line on stderr.
 class exit_error : public std::runtime_error
 {
 public:

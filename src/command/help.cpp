@@ -31,8 +31,9 @@ constexpr std::array variables{
 };
 
 constexpr std::array exit_codes{
-    entry{"0", "success; run, lead, adopt: the exit code of the command, 0 to 255"},
-    entry{"1", "doctor found a failure, or the question of break was denied"},
+    entry{"any", "run, lead, adopt: the exit code of the command"},
+    entry{"0", "success"},
+    entry{"1", "doctor: a check has failed; break: the answer was no"},
     entry{"64", "the command line or a file is wrong, or the backend cannot do this"},
     entry{"69", "the server is down"},
     entry{"75", "the lock is busy; -E changes this code"},

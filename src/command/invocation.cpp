@@ -75,8 +75,8 @@ invocation parse(const subcommand& selected, std::vector<std::string> arguments)
 {
     invocation result;
     const auto separator = std::ranges::find(arguments, "--");
-    const bool with_child = separator != arguments.end();
-    if (with_child)
+    const bool has_separator = separator != arguments.end();
+    if (has_separator)
         result.child.assign(separator + 1, arguments.end());
     arguments.erase(separator, arguments.end());
 
@@ -99,7 +99,7 @@ invocation parse(const subcommand& selected, std::vector<std::string> arguments)
     }
     if (result.options.count(words_option) != 0)
         result.words = result.options[words_option].as<std::vector<std::string>>();
-    if (with_child && !selected.has_child)
+    if (has_separator && !selected.has_child)
         throw usage_error("'colock " + std::string(selected.name) + "' runs no command; remove the words after --");
     return result;
 }

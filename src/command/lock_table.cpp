@@ -52,13 +52,13 @@ row row_of(const lock_status& lock, std::chrono::system_clock::time_point now)
     const auto or_dash = [](std::string text) { return text.empty() ? "-" : text; };
     return {printable(lock.key), colock::to_string(lock.mode), or_dash(printable(lock.owner)),
         or_dash(printable(lock.host)), or_dash(printable(lock.group)),
-        lock.created ? in_words(now - *lock.created) : "-", lock.remaining ? in_words(*lock.remaining) : "no end",
+        lock.created ? in_words(now - *lock.created) : "-", lock.remaining ? in_words(*lock.remaining) : "-",
         lock.fence != 0 ? std::to_string(lock.fence) : "-"};
 }
 
-std::string utc(std::chrono::system_clock::time_point when)
+std::string utc(std::chrono::system_clock::time_point time)
 {
-    const std::time_t seconds = std::chrono::system_clock::to_time_t(when);
+    const std::time_t seconds = std::chrono::system_clock::to_time_t(time);
     std::tm parts{};
     ::gmtime_r(&seconds, &parts);
     std::array<char, 32> text{};

@@ -95,18 +95,18 @@ bool runs_in_group(const std::filesystem::path& process, pid_t group)
 }
 
 /// Blocks all signals until it is destroyed, so that no handler of the parent runs in the child.
-class all_signals_blocked
+class signal_mask_guard
 {
 public:
-    all_signals_blocked()
+    signal_mask_guard()
     {
         sigset_t all;
         ::sigfillset(&all);
         ::pthread_sigmask(SIG_SETMASK, &all, &previous_);
     }
-    all_signals_blocked(const all_signals_blocked&) = delete;
-    all_signals_blocked& operator=(const all_signals_blocked&) = delete;
-    ~all_signals_blocked() { restore(); }
+    signal_mask_guard(const signal_mask_guard&) = delete;
+    signal_mask_guard& operator=(const signal_mask_guard&) = delete;
+    ~signal_mask_guard() { restore(); }
 
     void restore() const noexcept { ::pthread_sigmask(SIG_SETMASK, &previous_, nullptr); }
 
@@ -187,7 +187,7 @@ child_group::child_group(const inherited_state& inherited, std::vector<std::stri
         throw exit_error(not_executable, words.front() + " cannot be started: " + std::strerror(errno));
     const pid_t parent = ::getpid();
     {
-        const all_signals_blocked blocked;
+        const signal_mask_guard guard;
         pid_ = ::fork();
         if (pid_ == 0) {
             reset_handlers();
@@ -198,7 +198,7 @@ child_group::child_group(const inherited_state& inherited, std::vector<std::stri
             if (::getppid() != parent)
                 ::_exit(not_executable);
             if (inherited.restore_in_child()) {
-                blocked.restore();
+                guard.restore();
                 ::execvpe(word_pointers.front(), word_pointers.data(), environment_pointers.data());
             }
             const int problem = errno;
@@ -212,7 +212,7 @@ child_group::child_group(const inherited_state& inherited, std::vector<std::stri
         // Both processes do this, so that it is done whichever of them runs first.
         ::setpgid(pid_, pid_);
         give_terminal();
-        // The child closes its end without a word when exec has succeeded.
+        // A successful exec closes the child's end (close-on-exec), and read returns 0 bytes.
         while (::read(failure_pipe[0], &problem, sizeof problem) == -1 && errno == EINTR) {
         }
     }

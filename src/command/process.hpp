@@ -12,19 +12,20 @@
 
 namespace command {
 
-/// The signals, the open descriptors and the terminal that this process has inherited. The child gets the same.
+/// The signal actions and descriptors that this process has inherited, which the child gets unchanged.
 ///
 /// Made before anything opens a descriptor: descriptors 0 to 2 that are closed are filled, so that no socket of colock
 /// becomes the standard input of the child.
 class inherited_state
 {
 public:
-    /// Ignores SIGPIPE, SIGTTIN and SIGTTOU in this process.
+    /// Ignores SIGPIPE, SIGTTIN and SIGTTOU, and opens /dev/null as each of the descriptors 0 to 2 that is closed.
     inherited_state();
 
     /// Returns whether this process was started with this signal ignored, as by nohup. Such a signal is not forwarded.
     [[nodiscard]] static bool is_ignored(int signal);
-    /// Restores the ignored signals and marks all other descriptors as close-on-exec. Async-signal-safe.
+    /// Restores the inherited actions, closes the descriptors that were filled, and marks all descriptors that were not
+    /// inherited as close-on-exec. Async-signal-safe.
     /// \return whether this has succeeded
     [[nodiscard]] bool restore_in_child() const noexcept;
 
@@ -44,7 +45,7 @@ private:
 class child_group
 {
 public:
-    /// Starts the command in a new process group, which gets the terminal if this process has it. The kernel kills the
+    /// Starts the child in a new process group, which gets the terminal if this process has it. The kernel kills the
     /// child if this process ends.
     /// \param words the program, which is searched in PATH, and its arguments
     /// \param variables names and values that are added to the environment

@@ -38,16 +38,13 @@ using program_options::bool_switch;
 using program_options::value;
 using std::chrono::milliseconds;
 
-constexpr milliseconds default_ttl = 30s;
-constexpr milliseconds default_grace = 5s;
-
 std::string in_seconds(milliseconds span)
 {
     return span % 1000 == 0ms ? std::to_string(span / 1s) + 's' : std::to_string(span.count()) + "ms";
 }
 
-/// The part of a lease after which it is renewed is a third, so the lease always lasts this long when the child is
-/// ended at the latest.
+/// Returns the shortest ttl for this grace. A lease is renewed after a third of its ttl. The child gets SIGTERM after
+/// two thirds at the earliest, so that a renewal has at least a third of the ttl to succeed.
 milliseconds needed_lease(milliseconds grace)
 {
     return 3 * (grace + stop_plan::kill_margin);
@@ -92,7 +89,7 @@ struct lease_options
 
 milliseconds ttl_of(const invocation& call)
 {
-    const milliseconds ttl = call.duration("ttl").value_or(default_ttl);
+    const milliseconds ttl = call.duration("ttl").value();
     if (ttl == 0ms)
         throw usage_error("--ttl 0: a lock without an end would stay locked after a crash; use a duration such as 30s");
     return ttl;
@@ -100,9 +97,8 @@ milliseconds ttl_of(const invocation& call)
 
 lease_options lease_of(const invocation& call)
 {
-    const lease_options lease{.ttl = ttl_of(call),
-        .grace = call.duration("grace").value_or(default_grace),
-        .max_hold = call.duration("max-hold")};
+    const lease_options lease{
+        .ttl = ttl_of(call), .grace = call.duration("grace").value(), .max_hold = call.duration("max-hold")};
     if (needed_lease(lease.grace) > lease.ttl) {
         throw usage_error("--grace " + in_seconds(lease.grace) + " needs --ttl " +
                           in_seconds(needed_lease(lease.grace)) + " or more, which is 3 * (grace + 0.5 s); --ttl is " +
@@ -122,7 +118,8 @@ lease_options lease_of(const invocation& call)
 /// \throws usage_error the lease is too short for the grace
 void check_session(const backend& opened, std::span<const colock::lock> locks, const lease_options& lease)
 {
-    // Where the backend removes a lock after its ttl, no session limits the lease.
+    // Where the backend removes a lock after its ttl, no session limits the lease. A `max_hold` below the ttl limits
+    // the lease on purpose.
     if (opened.adapter->traits().capabilities.expires || (lease.max_hold && *lease.max_hold < lease.ttl))
         return;
     const milliseconds needed = 2 * (lease.grace + stop_plan::kill_margin);
@@ -182,7 +179,7 @@ colock::acquire_options acquire_options_of(const invocation& call, milliseconds 
 /// The exit code for a busy lock.
 int busy_code_of(const invocation& call)
 {
-    return static_cast<int>(call.number("conflict-exit-code", 0, 255).value_or(busy));
+    return static_cast<int>(call.number("conflict-exit-code", 0, 255).value());
 }
 
 /// Returns whether people read the progress on stderr.
@@ -201,25 +198,27 @@ child_options child_of(const invocation& call, const lease_options& lease)
         .reports_stop = shows_progress(call)};
 }
 
-/// Returns the keys whose holders are shown while the command waits.
-std::vector<std::string> watched(const invocation& call, const std::vector<std::string>& keys)
+/// Returns the keys whose holders are shown while colock waits.
+std::vector<std::string> keys_to_show(const invocation& call, const std::vector<std::string>& keys)
 {
     return shows_progress(call) ? keys : std::vector<std::string>();
 }
 
 using acquire_function = std::function<asio::awaitable<std::vector<colock::lock>>(colock::locker)>;
 
-asio::awaitable<int> run_under(backend opened, acquire_function acquiring, std::vector<std::string> watched_keys,
-    lease_options lease, child_options child, signal_source& signals, const inherited_state& inherited)
+asio::awaitable<int> run_with_locks(backend opened, acquire_function acquire_locks,
+    std::vector<std::string> watched_keys, lease_options lease, child_options child, signal_source& signals,
+    const inherited_state& inherited)
 {
-    auto locks = co_await wait_interruptibly(acquiring(opened.locker), opened.locker, std::move(watched_keys), signals);
+    auto locks =
+        co_await wait_interruptibly(acquire_locks(opened.locker), opened.locker, std::move(watched_keys), signals);
     check_session(opened, locks, lease);
     co_return co_await run_child(std::move(locks), std::move(child), signals, inherited);
 }
 
 /// A command of `lead` that ends sooner than this counts as one that has failed, so that it is not started again and
 /// again in a busy loop.
-constexpr milliseconds shortest_term = 1s;
+constexpr milliseconds min_term = 1s;
 
 /// Runs the child in each term, until a signal ends `lead` or the child cannot be executed. Returns the exit code of
 /// the last child.
@@ -233,7 +232,7 @@ asio::awaitable<int> run_terms(const invocation& call, backend opened, colock::e
         co_await asio::this_coro::reset_cancellation_state(asio::disable_cancellation());
         if (wait.signal() != 0 || code || failure)
             co_return;
-        wait.suspend();
+        wait.detach_signals();
         const auto began = colock::lease_clock::now();
         child_result result;
         try {
@@ -243,22 +242,22 @@ asio::awaitable<int> run_terms(const invocation& call, backend opened, colock::e
         } catch (...) {
             failure = std::current_exception();
         }
-        wait.resume();
+        wait.attach_signals();
         // Ctrl-C on a terminal reaches the command only.
         const bool is_interrupted = result.code == 128 + SIGINT || result.code == 128 + SIGQUIT;
-        if (failure || result.was_terminated || is_interrupted) {
+        if (failure || result.received_signal || is_interrupted) {
             code = result.code;
             if (!failure && !result.loss.empty())
                 failure = std::make_exception_ptr(exit_error(lost, result.loss));
             wait.end();
             co_return;
         }
-        if (result.loss.empty() && result.code == 0 && colock::lease_clock::now() - began >= shortest_term)
+        if (result.loss.empty() && result.code == 0 && colock::lease_clock::now() - began >= min_term)
             co_return;
         const std::string problem =
             result.loss.empty() ? "the command has ended with exit code " + std::to_string(result.code) : result.loss;
         if (!call.flag("quiet"))
-            print_line(problem + "; it is started again when this process leads again");
+            print_line(problem + "; the command will start again when this process leads again");
         throw std::runtime_error(problem); // The election waits before the next campaign.
     };
     try {
@@ -301,7 +300,7 @@ void add_detach_options(program_options::options_description& options)
 void add_adopt_options(program_options::options_description& options)
 {
     options.add_options() //
-        ("ticket", value<std::string>()->value_name("FILE"), "file with the ticket, which is removed");
+        ("ticket", value<std::string>()->value_name("FILE"), "file with the ticket; removed after the adoption");
     add_child_options(options);
 }
 
@@ -315,14 +314,14 @@ int run(const invocation& call)
     auto options = acquire_options_of(call, lease.ttl);
     options.max_hold = lease.max_hold;
     auto address = address_of(call);
-    request_session(address, lease.ttl);
+    add_session_timeout(address, lease.ttl);
     asio::io_context io(1);
     signal_source signals(io.get_executor());
     const backend opened = open_backend(io.get_executor(), call, address);
-    const auto acquiring = [&](colock::locker locker) { return acquire(std::move(locker), keys, options); };
+    const auto acquire_locks = [&](colock::locker locker) { return acquire(std::move(locker), keys, options); };
     try {
-        return run_context(
-            io, opened.locker, run_under(opened, acquiring, watched(call, keys), lease, child, signals, inherited));
+        return run_context(io, opened.locker,
+            run_with_locks(opened, acquire_locks, keys_to_show(call, keys), lease, child, signals, inherited));
     } catch (...) {
         return report_current_exception(busy_code);
     }
@@ -335,7 +334,7 @@ int lead(const invocation& call)
     const auto lease = lease_of(call);
     const auto child = child_of(call, lease);
     auto address = address_of(call);
-    request_session(address, lease.ttl);
+    add_session_timeout(address, lease.ttl);
     asio::io_context io(1);
     signal_source signals(io.get_executor());
     const backend opened = open_backend(io.get_executor(), call, address);
@@ -345,7 +344,7 @@ int lead(const invocation& call)
             .owner = call.text("owner"),
             .comment = call.text("comment"),
             .max_hold = lease.max_hold});
-    interruptible_wait wait(io.get_executor(), opened.locker, watched(call, keys), signals);
+    interruptible_wait wait(io.get_executor(), opened.locker, keys_to_show(call, keys), signals);
     return run_context(io, opened.locker, run_terms(call, opened, election, lease, child, wait, signals, inherited));
 }
 
@@ -367,7 +366,7 @@ int detach(const invocation& call)
     ticket_file file(call.text("ticket"));
     const auto body = [&]() -> asio::awaitable<int> {
         auto locks = co_await wait_interruptibly(
-            acquire(opened.locker, keys, options), opened.locker, watched(call, keys), signals);
+            acquire(opened.locker, keys, options), opened.locker, keys_to_show(call, keys), signals);
         std::exception_ptr failure;
         const std::string ticket = co_await locks.front().detach();
         try {
@@ -401,14 +400,14 @@ int adopt(const invocation& call)
     asio::io_context io(1);
     signal_source signals(io.get_executor());
     const backend opened = open_backend(io.get_executor(), call, address_of(call));
-    const auto adopting = [&](colock::locker locker) -> asio::awaitable<std::vector<colock::lock>> {
+    const auto adopt_lock = [&](colock::locker locker) -> asio::awaitable<std::vector<colock::lock>> {
         std::vector<colock::lock> locks;
         locks.push_back(co_await locker.adopt(
             ticket, {.ttl = lease.ttl, .renewal = colock::renewal::automatic, .max_hold = lease.max_hold}));
         ::unlink(file.c_str()); // The ticket is used.
         co_return locks;
     };
-    return run_context(io, opened.locker, run_under(opened, adopting, {}, lease, child, signals, inherited));
+    return run_context(io, opened.locker, run_with_locks(opened, adopt_lock, {}, lease, child, signals, inherited));
 }
 
 } // namespace command

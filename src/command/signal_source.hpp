@@ -20,8 +20,6 @@ public:
 
     /// Sets the function that is called for each signal, on the executor. Without one, signals have no effect.
     void set_handler(handler function) { handler_ = std::move(function); }
-    /// Ends the wait for signals, so that the execution context can run out of work.
-    void stop() { signals_.cancel(); }
 
 private:
     void wait();

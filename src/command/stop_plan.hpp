@@ -34,14 +34,14 @@ public:
     explicit stop_plan(duration grace) noexcept : grace_(grace) {}
 
     /// A terminating signal was forwarded to the child's group at `now`.
-    void on_signal(time_point now) noexcept { terminated(now + grace_); }
+    void on_signal(time_point now) noexcept { kill_at_the_latest(now + grace_); }
     /// The loss of the lock became known at `now`.
     /// \param has_ended whether the lease has ended, so that there is no time for the grace
     void on_lost(time_point now, bool has_ended) noexcept
     {
         is_lost_ = true;
-        must_terminate_ = must_terminate_ || !is_terminated_;
-        terminated(has_ended ? now : now + grace_);
+        must_terminate_ = must_terminate_ || !is_terminating_;
+        kill_at_the_latest(has_ended ? now : now + grace_);
     }
 
     /// Returns what is due at `now`. Each signal is due once.
@@ -51,8 +51,8 @@ public:
         const bool limited = lease_end != time_point::max();
         if (limited && now >= lease_end - kill_margin - grace_ && !is_lost_) {
             is_lost_ = true;
-            must_terminate_ = must_terminate_ || !is_terminated_;
-            terminated(lease_end - kill_margin);
+            must_terminate_ = must_terminate_ || !is_terminating_;
+            kill_at_the_latest(lease_end - kill_margin);
         }
         decision result;
         result.terminate = std::exchange(must_terminate_, false);
@@ -66,21 +66,21 @@ public:
     }
 
     /// Returns whether the child was told to end, so that the lock may be released only when its group is empty.
-    [[nodiscard]] bool is_terminated() const noexcept { return is_terminated_; }
+    [[nodiscard]] bool is_terminating() const noexcept { return is_terminating_; }
     /// Returns whether the lock was lost, or was about to be lost, before the child had ended.
     [[nodiscard]] bool is_lost() const noexcept { return is_lost_; }
 
 private:
-    void terminated(time_point kill_at) noexcept
+    void kill_at_the_latest(time_point kill_at) noexcept
     {
-        is_terminated_ = true;
+        is_terminating_ = true;
         kill_at_ = std::min(kill_at_, kill_at);
     }
 
     duration grace_;
     time_point kill_at_ = time_point::max();
     bool must_terminate_ = false;
-    bool is_terminated_ = false;
+    bool is_terminating_ = false;
     bool is_killed_ = false;
     bool is_lost_ = false;
 };

@@ -44,7 +44,7 @@ The command is run as 'colock run' runs it, and COLOCK_FENCE is the number of
 the term. The term ends with the command. The lock is then released, and the
 command is started again when this process leads again. After a command that
 has failed, has lost the lock, or has ended within 1 s, the process waits before
-it tries to lead again: 1 s at first, twice as long each time, at most 30 s.
+it tries to lead again: 1 s, doubled after each further failure, at most 30 s.
 
 SIGTERM, SIGINT and SIGHUP end the command, the term and colock, with the exit
 code of the command. A command that SIGINT or SIGQUIT has ended ends colock,

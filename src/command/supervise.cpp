@@ -76,17 +76,17 @@ std::vector<std::pair<std::string, std::string>> variables_of(std::span<const co
     return {{"COLOCK_KEY", std::move(keys)}, {"COLOCK_FENCE", std::move(fences)}};
 }
 
-void watch(std::span<const colock::lock> locks, const std::shared_ptr<events>& shared)
+void watch(std::span<const colock::lock> locks, const std::shared_ptr<events>& state)
 {
     for (const colock::lock& each : locks) {
-        each.async_lost([shared, key = each.key()](const colock::error_code& error, colock::lost_reason reason) {
+        each.async_lost([state, key = each.key()](const colock::error_code& error, colock::lost_reason reason) {
             if (error || reason == colock::lost_reason::released)
                 return;
             if (reason == colock::lost_reason::expired || reason == colock::lost_reason::session)
-                shared->has_ended = true;
-            if (shared->loss.empty())
-                shared->loss = colock::detail::quoted(key) + " was lost (" + colock::to_string(reason) + ')';
-            shared->wake.cancel();
+                state->has_ended = true;
+            if (state->loss.empty())
+                state->loss = colock::detail::quoted(key) + " was lost (" + colock::to_string(reason) + ')';
+            state->wake.cancel();
         });
     }
 }
@@ -128,20 +128,20 @@ asio::awaitable<child_result> supervise(std::span<const colock::lock> locks, chi
     signal_source& signals, const inherited_state& inherited)
 {
     child_result result;
-    const auto shared = std::make_shared<events>(co_await asio::this_coro::executor);
+    const auto state = std::make_shared<events>(co_await asio::this_coro::executor);
     stop_plan plan(options.grace);
     std::optional<child_group> child(std::in_place, inherited, std::move(options.words), variables_of(locks));
     signals.set_handler([&](int signal) {
         if (is_terminating(signal)) {
             child->send_and_continue(signal);
             plan.on_signal(lease_clock::now());
-            result.was_terminated = true;
+            result.received_signal = true;
         } else if (signal != SIGCHLD) {
             child->send(signal);
         }
-        shared->wake.cancel();
+        state->wake.cancel();
     });
-    watch(locks, shared);
+    watch(locks, state);
 
     bool was_stopped = false;
     for (;;) {
@@ -150,28 +150,30 @@ asio::awaitable<child_result> supervise(std::span<const colock::lock> locks, chi
             options.reports_stop)
             print_line("the command is stopped; 'kill -CONT " + std::to_string(::getpid()) + "' continues it");
         const auto now = lease_clock::now();
-        if (child->exit_code() && !(plan.is_terminated() && child->has_members()))
+        if (child->exit_code() && !(plan.is_terminating() && child->has_members()))
             break;
-        if (!shared->loss.empty())
-            plan.on_lost(now, shared->has_ended);
+        if (!state->loss.empty())
+            plan.on_lost(now, state->has_ended);
         const auto decision = plan.next(now, first_to_end(locks).expires_at());
         if (decision.terminate)
             child->send_and_continue(SIGTERM);
         if (decision.kill)
             child->send(SIGKILL);
-        shared->wake.expires_at(
+        state->wake.expires_at(
             std::min(decision.until, now + (child->exit_code() ? group_check_interval : check_interval)));
-        co_await shared->wake.async_wait(asio::as_tuple(asio::use_awaitable));
+        co_await state->wake.async_wait(asio::as_tuple(asio::use_awaitable));
     }
     signals.set_handler(nullptr);
     result.code = child->exit_code().value();
-    if (!shared->loss.empty())
-        result.loss = "the lock " + shared->loss + (plan.is_lost() ? "; the command was ended" : "");
+    if (!state->loss.empty())
+        result.loss = "the lock " + state->loss + (plan.is_lost() ? "; the command was ended" : "");
     else if (plan.is_lost()) {
         result.loss = "the lock " + colock::detail::quoted(first_to_end(locks).key()) +
                       " was about to expire; the command was ended";
     }
-    co_return result; // The terminal is back before the release, which may take some time.
+    // The destructor of `child` takes the terminal back here, before the caller releases the locks, which may take some
+    // time.
+    co_return result;
 }
 
 asio::awaitable<int> run_child(

@@ -32,7 +32,7 @@ struct child_result
     /// The exit code of the child, or 128 + n if the signal n has ended it.
     int code = 0;
     /// Whether this process got SIGTERM, SIGINT or SIGHUP, which it has forwarded.
-    bool was_terminated = false;
+    bool received_signal = false;
     /// Reason why the lock was lost before the child had ended; empty if it was held all the time.
     std::string loss{};
 };

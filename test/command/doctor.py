@@ -268,7 +268,7 @@ def redis_sentinels(doctor):
             report.expect("Sentinels", "warn", "1", "at least 3 Sentinels")
             report.expect("quorum", "fail", "2")
             report.expect("usable", "fail", "NOQUORUM")
-            report.expect("replicas", "warn", "0", server="sentinel")
+            report.expect("replicas of the master", "warn", "0", server="sentinel")
             report.expect("answer", "warn", "no", server="sentinel 127.0.0.1:1")
             report.expect("version", "ok", server=master.host)
 

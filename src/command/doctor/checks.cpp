@@ -15,12 +15,12 @@ std::string find_text(const std::map<std::string, std::string, std::less<>>& tex
     return found == texts.end() ? std::string() : found->second;
 }
 
-finding examine_row(const check& row, const facts& known, const std::string* warning, bool is_connected)
+finding examine_row(const check& row, const server_values& values, const std::string* warning, bool is_connected)
 {
     finding line{.check = std::string(row.name)};
-    const bool is_known = row.fact.empty() || known.has(row.fact);
-    if (is_known && !row.fact.empty())
-        (line.value = known.text(row.fact)) += row.unit;
+    const bool is_known = row.value_name.empty() || values.has(row.value_name);
+    if (is_known && !row.value_name.empty())
+        (line.value = values.text(row.value_name)) += row.unit;
     if (warning) {
         line.result = row.if_warned;
         line.remedy = *warning;
@@ -28,11 +28,11 @@ finding examine_row(const check& row, const facts& known, const std::string* war
         line.result = verdict::warn;
         line.remedy = "not checked, because the adapter could not connect";
     } else if (!is_known) {
-        const auto reason = known.reason(row.fact);
+        const auto reason = values.reason(row.value_name);
         line.result = verdict::warn;
         line.remedy = "not checked" + (reason.empty() ? "" : " (" + reason + ")") + "; run " + std::string(row.command);
     } else if (row.judge) {
-        auto [result, remedy] = row.judge(known);
+        auto [result, remedy] = row.judge(values);
         line.result = result;
         line.remedy = std::move(remedy);
     }
@@ -43,17 +43,17 @@ finding examine_row(const check& row, const facts& known, const std::string* war
 
 } // namespace
 
-std::string facts::text(std::string_view name) const
+std::string server_values::text(std::string_view name) const
 {
     return find_text(values_, name);
 }
 
-std::string facts::reason(std::string_view name) const
+std::string server_values::reason(std::string_view name) const
 {
     return find_text(reasons_, name);
 }
 
-std::optional<std::int64_t> facts::number(std::string_view name) const
+std::optional<std::int64_t> server_values::number(std::string_view name) const
 {
     const auto value = text(name);
     std::int64_t number = 0;
@@ -72,15 +72,15 @@ version version::parse(std::string_view text)
 }
 
 std::vector<finding> examine(
-    std::string_view server, std::span<const check> rows, const facts& known, const adapter_warnings& warnings)
+    std::string_view server, std::span<const check> rows, const server_values& values, const adapter_warnings& warnings)
 {
     std::vector<finding> lines;
     std::vector<bool> is_reported(warnings.texts.size());
-    const bool is_silent = known.text("answer") == "no";
+    const bool is_silent = values.text("answer") == "no";
     for (const check& row : rows) {
-        if (is_silent && row.fact != "answer")
+        if (is_silent && row.value_name != "answer")
             continue;
-        if (row.applies && !row.applies(known))
+        if (row.applies && !row.applies(values))
             continue;
         const std::string* warning = nullptr;
         for (std::size_t i = 0; i < warnings.texts.size() && !row.warning.empty(); ++i) {
@@ -89,8 +89,8 @@ std::vector<finding> examine(
             warning = &warnings.texts[i];
             is_reported[i] = true;
         }
-        if (warning || row.fact.empty() || known.has(row.fact) || !row.command.empty())
-            lines.push_back(examine_row(row, known, warning, warnings.are_complete));
+        if (warning || row.value_name.empty() || values.has(row.value_name) || !row.command.empty())
+            lines.push_back(examine_row(row, values, warning, warnings.are_complete));
     }
     for (std::size_t i = 0; i < warnings.texts.size(); ++i) {
         if (!is_reported[i])

@@ -33,8 +33,8 @@ struct finding
     friend bool operator==(const finding&, const finding&) = default;
 };
 
-/// Facts about one server: values by their names, and the reasons why other values are not known.
-class facts
+/// Values of one server by their names, and the reasons why other values are not known.
+class server_values
 {
 public:
     void set(std::string_view name, std::string value)
@@ -42,7 +42,7 @@ public:
         values_.insert_or_assign(std::string(name), std::move(value));
     }
     /// Stores why a value is not known.
-    void deny(std::string_view name, std::string reason)
+    void set_unknown(std::string_view name, std::string reason)
     {
         reasons_.insert_or_assign(std::string(name), std::move(reason));
     }
@@ -71,7 +71,7 @@ struct check
 {
     std::string_view name;
     /// Name of the value; empty if only the adapter's warnings decide.
-    std::string_view fact{};
+    std::string_view value_name{};
     /// Text behind the value, such as its unit.
     std::string_view unit{};
     /// The command with which an operator reads the value; empty: a value that is not known gives no line.
@@ -81,9 +81,9 @@ struct check
     /// The result if there is such a warning.
     verdict if_warned = verdict::warn;
     /// Judges the value if there is no such warning. Null: the value is ok.
-    judgement (*judge)(const facts& known) = nullptr;
+    judgement (*judge)(const server_values& values) = nullptr;
     /// Returns whether the row is used. Null: always.
-    bool (*applies)(const facts& known) = nullptr;
+    bool (*applies)(const server_values& values) = nullptr;
 };
 
 /// Warnings of the adapter of one server.
@@ -96,8 +96,8 @@ struct adapter_warnings
 
 /// Makes one line for each row that applies, and for each warning that no row reports. If the value `answer` is "no",
 /// only the row of this value applies.
-[[nodiscard]] std::vector<finding> examine(
-    std::string_view server, std::span<const check> rows, const facts& known, const adapter_warnings& warnings = {});
+[[nodiscard]] std::vector<finding> examine(std::string_view server, std::span<const check> rows,
+    const server_values& values, const adapter_warnings& warnings = {});
 
 /// The version of a server; `text` begins with it.
 struct version

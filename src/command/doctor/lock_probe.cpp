@@ -99,20 +99,20 @@ asio::awaitable<void> pause(std::chrono::milliseconds duration)
 }
 
 /// Stores how waiters of a MongoDB adapter are notified.
-void note_waiting(const colock::adapter& waiter, facts& known)
+void note_waiting(const colock::adapter& waiter, server_values& values)
 {
 #ifdef COLOCK_BUILT_MONGO
     if (waiter.traits().name == "mongodb") {
         const bool polls = colock::mongo::waiting(waiter) == colock::mongo::waiting_by::poll;
-        known.set("waiting", polls ? "not used: waiters poll" : "used");
+        values.set("waiting", polls ? "not used: waiters poll" : "used");
     }
 #else
-    static_cast<void>(waiter), static_cast<void>(known);
+    static_cast<void>(waiter), static_cast<void>(values);
 #endif
 }
 
 /// Measures how long after a release a waiter of another connection has the lock.
-asio::awaitable<void> measure_wake_up(participants all, facts& known)
+asio::awaitable<void> measure_wake_up(participants all, server_values& values)
 {
     // The second adapter connects.
     static_cast<void>(co_await all.second.is_locked(probe_key));
@@ -136,7 +136,7 @@ asio::awaitable<void> measure_wake_up(participants all, facts& known)
         granted.cancel();
     });
     co_await pause(time_to_subscribe);
-    note_waiting(*all.second_adapter, known);
+    note_waiting(*all.second_adapter, values);
     const auto released_at = clock::now();
     co_await held->release();
     if (!has_ended)
@@ -144,21 +144,21 @@ asio::awaitable<void> measure_wake_up(participants all, facts& known)
     if (failure)
         std::rethrow_exception(failure);
     if (granted_at)
-        known.set("wake_up", milliseconds_text(*granted_at - released_at));
+        values.set("wake_up", milliseconds_text(*granted_at - released_at));
 }
 
-asio::awaitable<void> use_lock(participants all, facts& known)
+asio::awaitable<void> use_lock(participants all, server_values& values)
 {
     const auto started = clock::now();
     auto held = co_await all.first.try_acquire(probe_key, max_wait);
     if (!held) {
-        known.set("locking", "not checked");
-        known.set("failure", std::string("the key ") + probe_key +
-                                 " is held; wait for the end of the other doctor, or run "
-                                 "'colock break colock-doctor'");
+        values.set("locking", "not checked");
+        values.set("failure", std::string("the key ") + probe_key +
+                                  " is held; wait for the end of the other doctor, or run "
+                                  "'colock break colock-doctor'");
         co_return;
     }
-    known.set("connect_time", milliseconds_text(clock::now() - started));
+    values.set("connect_time", milliseconds_text(clock::now() - started));
     const bool is_locked = co_await all.first.is_locked(probe_key);
     co_await held->release();
     std::vector<clock::duration> times;
@@ -170,29 +170,29 @@ asio::awaitable<void> use_lock(participants all, facts& known)
             co_await lock->release();
     }
     std::ranges::sort(times);
-    known.set("lock_time", milliseconds_text(times[measurements / 2]));
-    known.set("locking", "acquire, is_locked and release work");
+    values.set("lock_time", milliseconds_text(times[measurements / 2]));
+    values.set("locking", "acquire, is_locked and release work");
     if (!is_locked)
-        known.set("failure", "a lock that was granted is not stored; is another program deleting keys?");
-    co_await measure_wake_up(all, known);
+        values.set("failure", "a lock that was granted is not stored; is another program deleting keys?");
+    co_await measure_wake_up(all, values);
     try {
         static_cast<void>(co_await all.first.list({.key_prefix = probe_key}));
-        known.set("list", "works");
+        values.set("list", "works");
     } catch (const colock::error& problem) {
         if (problem.code() == colock::errc::unsupported)
-            known.set("list", "not supported by this backend");
+            values.set("list", "not supported by this backend");
         else
-            known.deny("list", problem.what());
+            values.set_unknown("list", problem.what());
     }
 }
 
 asio::awaitable<void> probe(participants all, lock_probe& result)
 {
     try {
-        co_await use_lock(all, result.known);
+        co_await use_lock(all, result.values);
     } catch (const boost::system::system_error& problem) {
-        result.known.set("locking", "fails");
-        result.known.set("failure", problem.what());
+        result.values.set("locking", "fails");
+        result.values.set("failure", problem.what());
         if (problem.code() == colock::errc::unavailable || problem.code() == colock::errc::outcome_unknown)
             result.unavailable = std::current_exception();
     }

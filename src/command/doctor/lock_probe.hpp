@@ -13,13 +13,13 @@ namespace command {
 struct lock_probe
 {
     /// For `lock_checks`. The value `waiting` is for MongoDB.
-    facts known{};
+    server_values values{};
     adapter_warnings warnings{};
     /// The error, if the backend cannot be reached or does not answer.
     std::exception_ptr unavailable{};
 };
 
-/// Acquires, queries, hands over and releases the lock `colock-doctor`, by two adapters of the backend.
+/// Acquires, queries and releases the lock `colock-doctor`, and measures how soon a waiter of a second adapter gets it.
 [[nodiscard]] lock_probe probe_lock(const invocation& call, const backend_address& address);
 
 } // namespace command

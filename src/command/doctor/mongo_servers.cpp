@@ -86,29 +86,29 @@ mongo_parameters read_parameters(const remote::url& from, const backend_address&
     return result;
 }
 
-client_ptr connect(const remote::endpoint& where, const mongo_parameters& with)
+client_ptr connect(const remote::endpoint& server, const mongo_parameters& parameters)
 {
-    const auto port = static_cast<std::uint16_t>(std::stoi(where.port));
-    const uri_ptr uri(mongoc_uri_new_for_host_port(where.host.c_str(), port));
+    const auto port = static_cast<std::uint16_t>(std::stoi(server.port));
+    const uri_ptr uri(mongoc_uri_new_for_host_port(server.host.c_str(), port));
     mongoc_uri_set_option_as_bool(uri.get(), MONGOC_URI_DIRECTCONNECTION, true);
     for (const auto* each : {MONGOC_URI_CONNECTTIMEOUTMS, MONGOC_URI_SERVERSELECTIONTIMEOUTMS})
         mongoc_uri_set_option_as_int32(uri.get(), each, connect_timeout_ms);
     mongoc_uri_set_option_as_int32(uri.get(), MONGOC_URI_SOCKETTIMEOUTMS, 2 * connect_timeout_ms);
-    if (!with.user.empty()) {
-        mongoc_uri_set_username(uri.get(), with.user.c_str());
-        mongoc_uri_set_auth_source(uri.get(), with.auth_source.c_str());
-        if (!with.password.empty())
-            mongoc_uri_set_password(uri.get(), with.password.c_str());
-        if (!with.auth_mechanism.empty())
-            mongoc_uri_set_auth_mechanism(uri.get(), with.auth_mechanism.c_str());
+    if (!parameters.user.empty()) {
+        mongoc_uri_set_username(uri.get(), parameters.user.c_str());
+        mongoc_uri_set_auth_source(uri.get(), parameters.auth_source.c_str());
+        if (!parameters.password.empty())
+            mongoc_uri_set_password(uri.get(), parameters.password.c_str());
+        if (!parameters.auth_mechanism.empty())
+            mongoc_uri_set_auth_mechanism(uri.get(), parameters.auth_mechanism.c_str());
     }
-    if (with.tls) {
+    if (parameters.tls) {
         mongoc_uri_set_option_as_bool(uri.get(), MONGOC_URI_TLS, true);
-        if (!with.ca_file.empty())
-            mongoc_uri_set_option_as_utf8(uri.get(), MONGOC_URI_TLSCAFILE, with.ca_file.c_str());
-        if (!with.certificate_key_file.empty())
+        if (!parameters.ca_file.empty())
+            mongoc_uri_set_option_as_utf8(uri.get(), MONGOC_URI_TLSCAFILE, parameters.ca_file.c_str());
+        if (!parameters.certificate_key_file.empty())
             mongoc_uri_set_option_as_utf8(
-                uri.get(), MONGOC_URI_TLSCERTIFICATEKEYFILE, with.certificate_key_file.c_str());
+                uri.get(), MONGOC_URI_TLSCERTIFICATEKEYFILE, parameters.certificate_key_file.c_str());
     }
     return client_ptr(mongoc_client_new_from_uri(uri.get()));
 }
@@ -182,8 +182,8 @@ private:
     steady_clock::duration duration_{};
 };
 
-/// Compares the server's clock with that of this machine, by the fastest of some answers.
-void measure_clock(mongoc_client_t* client, facts& known)
+/// Compares the server's clock with that of this machine, by the fastest of some replies.
+void measure_clock(mongoc_client_t* client, server_values& values)
 {
     using std::chrono::milliseconds;
     using std::chrono::system_clock;
@@ -196,8 +196,8 @@ void measure_clock(mongoc_client_t* client, facts& known)
             continue;
         fastest = hello.duration();
         const auto middle = std::chrono::duration_cast<milliseconds>((sent_at + fastest / 2).time_since_epoch());
-        known.set("clock_offset", std::to_string(*time - middle.count()));
-        known.set("round_trip", milliseconds_text(fastest));
+        values.set("clock_offset", std::to_string(*time - middle.count()));
+        values.set("round_trip", milliseconds_text(fastest));
     }
 }
 
@@ -210,77 +210,77 @@ std::string state_of(const mongo_reply& hello)
     return hello.text("arbiterOnly") == "true" ? "arbiter" : "neither primary nor secondary";
 }
 
-/// Facts about the replica set, or about the server without one.
+/// Values of the replica set, or of the server without one.
 struct replica_set
 {
     std::vector<std::string> hosts{};
     std::vector<std::int64_t> clock_offsets{};
-    facts known{};
+    server_values values{};
 };
 
 /// Stores what only the primary, or a user with more rights, can tell.
-void ask_primary(
+void query_primary(
     mongoc_client_t* client, const mongo_reply& hello, const mongo_parameters& parameters, replica_set& set)
 {
     const auto name = hello.text("setName");
-    set.known.set("set", name.empty() ? "none" : name);
+    set.values.set("set", name.empty() ? "none" : name);
     if (!name.empty())
-        set.known.set("setName", name);
+        set.values.set("setName", name);
     set.hosts = hello.list("hosts");
-    set.known.set("members", std::to_string(set.hosts.size()));
-    set.known.set("arbiters", std::to_string(hello.list("arbiters").size()));
+    set.values.set("members", std::to_string(set.hosts.size()));
+    set.values.set("arbiters", std::to_string(hello.list("arbiters").size()));
 
     const mongo_reply configuration(client, "admin", R"({"replSetGetConfig":1})");
     constexpr auto journal = "writeConcernMajorityJournalDefault";
     if (const auto value = configuration.text("config.writeConcernMajorityJournalDefault"); !value.empty())
-        set.known.set(journal, value);
+        set.values.set(journal, value);
     else
-        set.known.deny(journal, configuration.error());
+        set.values.set_unknown(journal, configuration.error());
 
     const mongo_reply status(client, "admin", R"({"serverStatus":1})");
     if (const auto engine = status.text("storageEngine.name"); !engine.empty()) {
-        set.known.set("storage_engine", engine);
-        set.known.set("persistent", status.text("storageEngine.persistent"));
+        set.values.set("storage_engine", engine);
+        set.values.set("persistent", status.text("storageEngine.persistent"));
     } else {
-        set.known.deny("storage_engine", status.error());
+        set.values.set_unknown("storage_engine", status.error());
     }
 
     const mongo_reply collections(client, parameters.database, R"({"listCollections":1,"nameOnly":true})");
     if (collections.error().empty())
-        set.known.set("listCollections", "allowed");
+        set.values.set("listCollections", "allowed");
     else
-        set.known.deny(
+        set.values.set_unknown(
             "listCollections", "an unsuitable collection is then found by the first lock only: " + collections.error());
 }
 
-facts ask_member(const remote::endpoint& where, const mongo_parameters& parameters, replica_set& set)
+server_values query_member(const remote::endpoint& server, const mongo_parameters& parameters, replica_set& set)
 {
-    facts known;
-    const auto client = connect(where, parameters);
+    server_values values;
+    const auto client = connect(server, parameters);
     if (!client) {
-        known.set("answer", "no");
-        known.set("cause", "the driver refuses the options of the URL");
-        return known;
+        values.set("answer", "no");
+        values.set("cause", "the driver refuses the options of the URL");
+        return values;
     }
     const mongo_reply hello(client.get(), "admin", R"({"hello":1})");
-    known.set("answer", hello.error().empty() ? "yes" : "no");
-    known.set("cause", hello.error());
+    values.set("answer", hello.error().empty() ? "yes" : "no");
+    values.set("cause", hello.error());
     if (!hello.error().empty())
-        return known;
-    known.set("state", state_of(hello));
+        return values;
+    values.set("state", state_of(hello));
     const mongo_reply build(client.get(), "admin", R"({"buildInfo":1})");
     if (build.error().empty())
-        known.set("version", build.text("version"));
+        values.set("version", build.text("version"));
     else
-        known.deny("version", build.error());
-    measure_clock(client.get(), known);
-    if (const auto offset = known.number("clock_offset"))
+        values.set_unknown("version", build.error());
+    measure_clock(client.get(), values);
+    if (const auto offset = values.number("clock_offset"))
         set.clock_offsets.push_back(*offset);
     if (set.hosts.empty())
         set.hosts = hello.list("hosts");
-    if (known.text("state") == "primary")
-        ask_primary(client.get(), hello, parameters, set);
-    return known;
+    if (values.text("state") == "primary")
+        query_primary(client.get(), hello, parameters, set);
+    return values;
 }
 
 remote::endpoint parse_member(const std::string& text)
@@ -304,19 +304,19 @@ std::vector<finding> examine_mongo(const backend_address& address, const lock_pr
     std::vector<remote::endpoint> members = from.hosts("27017");
     for (std::size_t i = 0; i < members.size(); ++i) {
         append(lines,
-            examine(remote::to_text(members[i]), mongo_member_checks(), ask_member(members[i], parameters, set)));
+            examine(remote::to_text(members[i]), mongo_member_checks(), query_member(members[i], parameters, set)));
         for (const auto& each : set.hosts) {
             if (auto member = parse_member(each); std::ranges::find(members, member) == members.end())
                 members.push_back(std::move(member));
         }
     }
-    if (probe.known.has("waiting"))
-        set.known.set("waiting", probe.known.text("waiting"));
+    if (probe.values.has("waiting"))
+        set.values.set("waiting", probe.values.text("waiting"));
     if (set.clock_offsets.size() > 1) {
         const auto [least, most] = std::ranges::minmax(set.clock_offsets);
-        set.known.set("clock_spread", std::to_string(most - least));
+        set.values.set("clock_spread", std::to_string(most - least));
     }
-    append(lines, examine("mongodb", mongo_checks(), set.known, probe.warnings));
+    append(lines, examine("mongodb", mongo_checks(), set.values, probe.warnings));
     return lines;
 }
 

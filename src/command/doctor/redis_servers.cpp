@@ -32,20 +32,20 @@ namespace remote = colock::remote;
 
 using std::chrono::steady_clock;
 
-/// Time limit for all questions to one server.
+/// Time limit for all commands to one server.
 constexpr std::chrono::seconds redis_timeout{3};
 
 /// One server, and the credentials for it.
 struct redis_target
 {
-    remote::endpoint where{};
+    remote::endpoint server{};
     std::string socket_path{};
     bool uses_tls = false;
     colock::tls_options tls{};
     std::string user{};
     std::string password{};
 
-    [[nodiscard]] std::string name() const { return socket_path.empty() ? remote::to_text(where) : socket_path; }
+    [[nodiscard]] std::string name() const { return socket_path.empty() ? remote::to_text(server) : socket_path; }
 };
 
 std::string parameter_of(const remote::url& from, std::string_view name)
@@ -77,11 +77,11 @@ redis_target read_target(const remote::url& from, const backend_address& address
     return result;
 }
 
-struct redis_answer
+struct redis_reply
 {
-    /// The error of the server, or why there is no answer; empty otherwise.
+    /// The error of the server, or why there is no reply; empty otherwise.
     std::string error{};
-    /// The texts of the answer in their order, without its structure.
+    /// The texts of the reply in their order, without its structure.
     std::vector<std::string> texts{};
 
     [[nodiscard]] std::string first() const { return texts.empty() ? std::string() : texts.front(); }
@@ -102,7 +102,7 @@ public:
     {
         config_.use_ssl = target.uses_tls;
         config_.unix_socket = target.socket_path;
-        config_.addr = {target.where.host, target.where.port};
+        config_.addr = {target.server.host, target.server.port};
         config_.health_check_interval = steady_clock::duration::zero();
         config_.reconnect_wait_interval = std::chrono::seconds::zero();
         config_.use_setup = true;
@@ -113,7 +113,7 @@ public:
 // The driver gives no other access to OpenSSL.
 #pragma GCC diagnostic ignored "-Wdeprecated-declarations"
         remote::expect_host(connection_.next_layer().native_handle(),
-            target.tls.server_name.empty() ? target.where.host : target.tls.server_name);
+            target.tls.server_name.empty() ? target.server.host : target.tls.server_name);
 #pragma GCC diagnostic pop
     }
 
@@ -126,16 +126,16 @@ public:
     }
     void stop() { connection_.cancel(); }
 
-    /// Authenticates.
-    asio::awaitable<redis_answer> greet()
+    /// Sends HELLO, which authenticates.
+    asio::awaitable<redis_reply> send_hello()
     {
         std::vector<std::string> words{"HELLO", "3"};
         if (!target_.password.empty())
             words.insert(words.end(), {"AUTH", target_.user.empty() ? "default" : target_.user, target_.password});
-        return ask(std::move(words));
+        return execute(std::move(words));
     }
 
-    asio::awaitable<redis_answer> ask(std::vector<std::string> words)
+    asio::awaitable<redis_reply> execute(std::vector<std::string> words)
     {
         boost::redis::request request;
         if (words.size() == 1)
@@ -144,7 +144,7 @@ public:
             request.push_range(words.front(), words.begin() + 1, words.end());
         boost::redis::generic_response response;
         const auto [code, size] = co_await connection_.async_exec(request, response, asio::as_tuple(asio::deferred));
-        redis_answer result;
+        redis_reply result;
         if (code)
             result.error = end_ ? end_.message() : code.message();
         else if (response.has_error())
@@ -172,23 +172,24 @@ private:
     boost::system::error_code end_;
 };
 
-/// Runs the questions to one server, at most for `redis_timeout`, and returns what is known then.
-template <class Questions>
-facts question(const redis_target& target, Questions questions)
+/// Calls the coroutine `query` with a session of one server, and returns the values that it has stored within
+/// `redis_timeout`.
+template <class Query>
+server_values query_within_timeout(const redis_target& target, Query query)
 {
-    facts known;
-    known.set("answer", "no");
-    known.set("cause", "it does not answer within 3 s");
+    server_values values;
+    values.set("answer", "no");
+    values.set("cause", "it does not answer within 3 s");
     asio::io_context io(1);
     redis_session session(io, target);
     session.start();
-    asio::co_spawn(io, questions(session, known), [&session](std::exception_ptr) { session.stop(); });
+    asio::co_spawn(io, query(session, values), [&session](std::exception_ptr) { session.stop(); });
     io.run_for(redis_timeout);
-    return known;
+    return values;
 }
 
 /// Reads the lines `name:value` of INFO.
-void read_info(const std::string& text, facts& known)
+void read_info(const std::string& text, server_values& values)
 {
     for (const auto line : remote::split(text, '\n')) {
         const auto colon = line.find(':');
@@ -197,69 +198,69 @@ void read_info(const std::string& text, facts& known)
         auto value = line.substr(colon + 1);
         if (value.ends_with('\r'))
             value.remove_suffix(1);
-        known.set(line.substr(0, colon), std::string(value));
+        values.set(line.substr(0, colon), std::string(value));
     }
 }
 
-asio::awaitable<void> read_config(redis_session& session, std::string name, facts& known)
+asio::awaitable<void> read_config(redis_session& session, std::string name, server_values& values)
 {
-    const auto answer = co_await session.ask({"CONFIG", "GET", name});
-    if (!answer.error.empty())
-        known.deny(name, answer.error);
-    else if (const auto value = answer.field(name); !value.empty())
-        known.set(name, value);
+    const auto reply = co_await session.execute({"CONFIG", "GET", name});
+    if (!reply.error.empty())
+        values.set_unknown(name, reply.error);
+    else if (const auto value = reply.field(name); !value.empty())
+        values.set(name, value);
 }
 
-/// Compares the server's clock with that of this machine, by the fastest of some answers.
-asio::awaitable<void> measure_clock(redis_session& session, facts& known)
+/// Compares the server's clock with that of this machine, by the fastest of some replies.
+asio::awaitable<void> measure_clock(redis_session& session, server_values& values)
 {
     using std::chrono::system_clock;
     auto fastest = steady_clock::duration::max();
     for (int i = 0; i < 5; ++i) {
         const auto sent_at = system_clock::now();
         const auto begin = steady_clock::now();
-        const auto answer = co_await session.ask({"TIME"});
+        const auto reply = co_await session.execute({"TIME"});
         const auto duration = steady_clock::now() - begin;
-        if (!answer.error.empty() || answer.texts.size() != 2) {
-            known.deny("clock_offset", answer.error);
+        if (!reply.error.empty() || reply.texts.size() != 2) {
+            values.set_unknown("clock_offset", reply.error);
             co_return;
         }
         if (duration >= fastest)
             continue;
         fastest = duration;
         const system_clock::time_point time(
-            std::chrono::seconds(std::stoll(answer.texts[0])) + std::chrono::microseconds(std::stoll(answer.texts[1])));
+            std::chrono::seconds(std::stoll(reply.texts[0])) + std::chrono::microseconds(std::stoll(reply.texts[1])));
         const auto offset = time - (sent_at + duration / 2);
-        known.set(
+        values.set(
             "clock_offset", std::to_string(std::chrono::duration_cast<std::chrono::milliseconds>(offset).count()));
-        known.set("round_trip", milliseconds_text(duration));
+        values.set("round_trip", milliseconds_text(duration));
     }
 }
 
-asio::awaitable<void> ask_server(redis_session& session, facts& known)
+asio::awaitable<void> query_server(redis_session& session, server_values& values)
 {
-    const auto greeting = co_await session.greet();
-    if (!greeting.error.empty()) {
-        known.set("cause", greeting.error);
+    const auto hello = co_await session.send_hello();
+    if (!hello.error.empty()) {
+        values.set("cause", hello.error);
         co_return;
     }
-    known.set("answer", "yes");
-    const auto info = co_await session.ask({"INFO"});
+    values.set("answer", "yes");
+    const auto info = co_await session.execute({"INFO"});
     if (info.error.empty()) {
-        read_info(info.first(), known);
-        known.set("appendonly", known.text("aof_enabled") == "1" ? "yes" : "no");
+        read_info(info.first(), values);
+        values.set("appendonly", values.text("aof_enabled") == "1" ? "yes" : "no");
     } else {
         for (const auto* each :
             {"redis_version", "role", "redis_mode", "maxmemory_policy", "appendonly", "connected_slaves"})
-            known.deny(each, info.error);
+            values.set_unknown(each, info.error);
     }
-    co_await measure_clock(session, known);
+    co_await measure_clock(session, values);
     for (const auto* each : {"appendfsync", "min-replicas-to-write", "min-replicas-max-lag"})
-        co_await read_config(session, each, known);
+        co_await read_config(session, each, values);
 }
 
 /// Returns the addresses in the lines `slaveN:ip=...,port=...,...` of INFO.
-std::vector<remote::endpoint> replicas_of(const facts& master)
+std::vector<remote::endpoint> replicas_of(const server_values& master)
 {
     std::vector<remote::endpoint> found;
     for (std::size_t i = 0; master.has("slave" + std::to_string(i)); ++i) {
@@ -276,20 +277,20 @@ std::vector<remote::endpoint> replicas_of(const facts& master)
     return found;
 }
 
-asio::awaitable<void> ask_sentinel(redis_session& session, const std::string& master, facts& known)
+asio::awaitable<void> query_sentinel(redis_session& session, const std::string& master, server_values& values)
 {
-    const auto greeting = co_await session.greet();
-    const auto state = greeting.error.empty() ? co_await session.ask({"SENTINEL", "MASTER", master}) : greeting;
+    const auto hello = co_await session.send_hello();
+    const auto state = hello.error.empty() ? co_await session.execute({"SENTINEL", "MASTER", master}) : hello;
     if (!state.error.empty()) {
-        known.set("cause", state.error);
+        values.set("cause", state.error);
         co_return;
     }
-    known.set("answer", "yes");
+    values.set("answer", "yes");
     for (const auto* each : {"ip", "port", "flags", "quorum", "num-slaves"})
-        known.set(each, state.field(each));
-    known.set("sentinels", std::to_string(std::stoi("0" + state.field("num-other-sentinels")) + 1));
-    const auto usable = co_await session.ask({"SENTINEL", "CKQUORUM", master});
-    known.set("usable", usable.error.empty() ? usable.first() : usable.error);
+        values.set(each, state.field(each));
+    values.set("sentinels", std::to_string(std::stoi("0" + state.field("num-other-sentinels")) + 1));
+    const auto usable = co_await session.execute({"SENTINEL", "CKQUORUM", master});
+    values.set("usable", usable.error.empty() ? usable.first() : usable.error);
 }
 
 } // namespace
@@ -301,31 +302,32 @@ std::vector<finding> examine_redis(const backend_address& address, const lock_pr
     std::vector<finding> lines;
     if (from.scheme().ends_with("+sentinel")) {
         const std::string master = from.decode(from.path().substr(0, from.path().find('/')), "master name");
-        const auto ask = [&master](
-                             redis_session& session, facts& known) { return ask_sentinel(session, master, known); };
+        const auto query = [&master](redis_session& session, server_values& values) {
+            return query_sentinel(session, master, values);
+        };
         redis_target sentinel = target;
         sentinel.user = parameter_of(from, "sentinel_user");
         sentinel.password = parameter_of(from, "sentinel_password");
         for (const auto& each : from.hosts("26379")) {
-            sentinel.where = each;
-            const facts known = question(sentinel, ask);
-            append(lines, examine("sentinel " + sentinel.name(), sentinel_checks(), known));
-            if (target.where.host.empty())
-                target.where = {known.text("ip"), known.text("port")};
+            sentinel.server = each;
+            const server_values values = query_within_timeout(sentinel, query);
+            append(lines, examine("sentinel " + sentinel.name(), sentinel_checks(), values));
+            if (target.server.host.empty())
+                target.server = {values.text("ip"), values.text("port")};
         }
-        if (target.where.host.empty())
+        if (target.server.host.empty())
             return lines;
     } else if (target.socket_path.empty()) {
-        target.where = from.hosts("6379").front();
+        target.server = from.hosts("6379").front();
     }
-    const facts master = question(target, ask_server);
+    const server_values master = query_within_timeout(target, query_server);
     append(lines, examine(target.name(), redis_checks(), master, probe.warnings));
     for (const remote::endpoint& each : replicas_of(master)) {
         redis_target replica = target;
-        replica.where = each;
+        replica.server = each;
         replica.socket_path.clear();
-        const facts known = question(replica, ask_server);
-        append(lines, examine("replica " + replica.name(), redis_replica_checks(), known));
+        const server_values values = query_within_timeout(replica, query_server);
+        append(lines, examine("replica " + replica.name(), redis_replica_checks(), values));
     }
     return lines;
 }

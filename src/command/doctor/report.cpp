@@ -50,11 +50,11 @@ void print_table(std::ostream& out, std::span<const finding> lines, bool with_co
         std::ranges::all_of(lines, [&lines](const finding& each) { return each.server == lines.front().server; });
     out << std::left;
     for (const finding& each : lines) {
-        const style& how = style_of(each.result);
+        const style& line_style = style_of(each.result);
         if (with_colours)
-            out << how.colour << how.word << "\033[0m";
+            out << line_style.colour << line_style.word << "\033[0m";
         else
-            out << how.word;
+            out << line_style.word;
         out << "  ";
         if (!has_one_server)
             out << std::setw(server_width) << each.server;

@@ -10,8 +10,8 @@
 
 namespace command {
 
-// Each of these functions asks the servers that the URL names, by connections of its own, and returns the lines about
-// them. The URL is valid, because an adapter was made from it. `probe` is what was seen while a lock was used.
+// Each of these functions queries the servers that the URL names, by connections of its own, and returns the lines
+// about them. The URL is valid, because an adapter was made from it. `probe` is what was seen while a lock was used.
 
 [[nodiscard]] std::vector<finding> examine_redis(const backend_address& address, const lock_probe& probe);
 [[nodiscard]] std::vector<finding> examine_zookeeper(const backend_address& address, const lock_probe& probe);

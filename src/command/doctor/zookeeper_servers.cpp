@@ -28,26 +28,26 @@ namespace {
 
 namespace remote = colock::remote;
 
-/// Time limit for the answer to one command.
+/// Time limit for the reply to one command.
 constexpr std::chrono::seconds command_timeout{2};
 
-struct command_answer
+struct command_reply
 {
-    /// Why there is no answer; empty otherwise.
+    /// Why there is no reply; empty otherwise.
     std::string error = "it does not answer within 2 s";
     std::string text{};
     std::chrono::steady_clock::duration duration{};
 };
 
 asio::awaitable<void> exchange(
-    asio::ip::tcp::socket& socket, remote::endpoint where, std::string word, command_answer& result)
+    asio::ip::tcp::socket& socket, remote::endpoint server, std::string word, command_reply& result)
 {
     asio::ip::tcp::resolver resolver(socket.get_executor());
-    const auto addresses = co_await resolver.async_resolve(where.host, where.port, asio::deferred);
+    const auto addresses = co_await resolver.async_resolve(server.host, server.port, asio::deferred);
     co_await asio::async_connect(socket, addresses, asio::deferred);
     const auto begin = std::chrono::steady_clock::now();
     co_await asio::async_write(socket, asio::buffer(word), asio::deferred);
-    // The server closes the connection after its answer.
+    // The server closes the connection after its reply.
     co_await asio::async_read(socket, asio::dynamic_buffer(result.text), asio::as_tuple(asio::deferred));
     result.duration = std::chrono::steady_clock::now() - begin;
     result.error = result.text.empty() ? "it closes the connection" : "";
@@ -56,12 +56,12 @@ asio::awaitable<void> exchange(
 }
 
 /// Sends a command of four letters by a connection of its own.
-command_answer send_command(const remote::endpoint& where, std::string word)
+command_reply send_command(const remote::endpoint& server, std::string word)
 {
     asio::io_context io(1);
     asio::ip::tcp::socket socket(io);
-    command_answer result;
-    asio::co_spawn(io, exchange(socket, where, std::move(word), result), [&result](std::exception_ptr problem) {
+    command_reply result;
+    asio::co_spawn(io, exchange(socket, server, std::move(word), result), [&result](std::exception_ptr problem) {
         try {
             if (problem)
                 std::rethrow_exception(problem);
@@ -105,53 +105,53 @@ struct ensemble
     /// The number of members in the configuration of a server; 0 if it is not known.
     std::size_t members = 0;
     std::set<std::string> limits{};
-    facts known{};
+    server_values values{};
 };
 
-facts ask_server(const remote::endpoint& where, const remote::url& from, ensemble& all)
+server_values query_server(const remote::endpoint& server, const remote::url& from, ensemble& all)
 {
-    facts known;
-    const auto state = send_command(where, "srvr");
-    known.set("answer", state.error.empty() ? "yes" : "no");
-    known.set("cause", state.error);
+    server_values values;
+    const auto state = send_command(server, "srvr");
+    values.set("answer", state.error.empty() ? "yes" : "no");
+    values.set("cause", state.error);
     if (!state.error.empty())
-        return known;
+        return values;
     ++all.answering;
-    known.set("round_trip", milliseconds_text(state.duration));
-    for_each_field(state.text, ':', [&known](std::string_view name, std::string_view value) {
+    values.set("round_trip", milliseconds_text(state.duration));
+    for_each_field(state.text, ':', [&values](std::string_view name, std::string_view value) {
         if (name == "Zookeeper version")
-            known.set("version", std::string(value.substr(0, value.find('-'))));
+            values.set("version", std::string(value.substr(0, value.find('-'))));
         else if (name == "Mode")
-            known.set("mode", std::string(value));
+            values.set("mode", std::string(value));
     });
-    known.set("server_tick", duration_of(from, "server_tick", "2000"));
-    known.set("session_timeout", duration_of(from, "session_timeout", "15000"));
+    values.set("server_tick", duration_of(from, "server_tick", "2000"));
+    values.set("session_timeout", duration_of(from, "session_timeout", "15000"));
 
-    const auto configuration = send_command(where, "conf");
+    const auto configuration = send_command(server, "conf");
     if (configuration.error.empty()) {
         std::size_t members = 0;
         for_each_field(configuration.text, '=', [&](std::string_view name, std::string_view value) {
-            known.set(name, std::string(value));
+            values.set(name, std::string(value));
             members += name.starts_with("server.") ? 1 : 0;
         });
-        const auto limits = known.text("minSessionTimeout") + " to " + known.text("maxSessionTimeout");
-        known.set("session_limits", limits);
+        const auto limits = values.text("minSessionTimeout") + " to " + values.text("maxSessionTimeout");
+        values.set("session_limits", limits);
         all.limits.insert(limits);
         all.members = std::max({all.members, members, std::size_t{1}});
     } else {
         for (const auto* each : {"tickTime", "session_limits"})
-            known.deny(each, configuration.error);
+            values.set_unknown(each, configuration.error);
     }
-    if (known.text("mode") == "leader") {
-        const auto counters = send_command(where, "mntr");
+    if (values.text("mode") == "leader") {
+        const auto counters = send_command(server, "mntr");
         if (!counters.error.empty())
-            all.known.deny("zk_synced_followers", counters.error);
+            all.values.set_unknown("zk_synced_followers", counters.error);
         for_each_field(counters.text, '\t', [&all](std::string_view name, std::string_view value) {
             if (name == "zk_synced_followers")
-                all.known.set(name, std::string(value));
+                all.values.set(name, std::string(value));
         });
     }
-    return known;
+    return values;
 }
 
 } // namespace
@@ -163,16 +163,16 @@ std::vector<finding> examine_zookeeper(const backend_address& address, const loc
     ensemble all;
     for (const auto& each : from.hosts("2181")) {
         ++all.named;
-        append(lines, examine(remote::to_text(each), zookeeper_checks(), ask_server(each, from, all)));
+        append(lines, examine(remote::to_text(each), zookeeper_checks(), query_server(each, from, all)));
     }
-    all.known.set("named", std::to_string(all.named));
-    all.known.set("answering", std::to_string(all.answering));
-    all.known.set("members", std::to_string(all.members == 0 ? all.named : all.members));
+    all.values.set("named", std::to_string(all.named));
+    all.values.set("answering", std::to_string(all.answering));
+    all.values.set("members", std::to_string(all.members == 0 ? all.named : all.members));
     if (!all.limits.empty())
-        all.known.set("limits", all.limits.size() == 1 ? "equal" : "different");
+        all.values.set("limits", all.limits.size() == 1 ? "equal" : "different");
     if (const auto smallest = duration_of(from, "smallest_session_timeout", ""); !smallest.empty())
-        all.known.set("smallest_session_timeout", smallest);
-    append(lines, examine("zookeeper", ensemble_checks(), all.known, probe.warnings));
+        all.values.set("smallest_session_timeout", smallest);
+    append(lines, examine("zookeeper", ensemble_checks(), all.values, probe.warnings));
     return lines;
 }
 

@@ -18,16 +18,16 @@ BOOST_AUTO_TEST_SUITE(doctor)
 namespace {
 
 using command::adapter_warnings;
-using command::facts;
 using command::finding;
+using command::server_values;
 using command::verdict;
 
-facts facts_of(std::initializer_list<std::pair<std::string_view, std::string>> values)
+server_values values_of(std::initializer_list<std::pair<std::string_view, std::string>> values)
 {
-    facts known;
+    server_values result;
     for (const auto& [name, value] : values)
-        known.set(name, value);
-    return known;
+        result.set(name, value);
+    return result;
 }
 
 finding line_of(const std::vector<finding>& lines, std::string_view check)
@@ -46,7 +46,7 @@ std::string word(verdict result)
 std::string result_of(std::span<const command::check> rows, std::string_view check,
     std::initializer_list<std::pair<std::string_view, std::string>> values)
 {
-    return word(line_of(command::examine("server", rows, facts_of(values)), check).result);
+    return word(line_of(command::examine("server", rows, values_of(values)), check).result);
 }
 
 bool has_line(const std::vector<finding>& lines, std::string_view check)
@@ -59,7 +59,7 @@ bool has_line(const std::vector<finding>& lines, std::string_view check)
 BOOST_AUTO_TEST_CASE(warning_of_the_adapter_is_reported_in_the_line_of_its_setting)
 {
     const auto lines =
-        command::examine("server", command::redis_checks(), facts_of({{"maxmemory_policy", "allkeys-lru"}}),
+        command::examine("server", command::redis_checks(), values_of({{"maxmemory_policy", "allkeys-lru"}}),
             {.texts = {"the server may evict locks (maxmemory-policy allkeys-lru); set it to noeviction"}});
     const auto line = line_of(lines, "maxmemory-policy");
     BOOST_TEST(word(line.result) == "fail");
@@ -79,16 +79,16 @@ BOOST_AUTO_TEST_CASE(warning_without_a_line_gets_its_own)
 BOOST_AUTO_TEST_CASE(missing_warning_proves_nothing_without_a_connection)
 {
     const auto lines = command::examine(
-        "server", command::redis_checks(), facts_of({{"maxmemory_policy", "noeviction"}}), {.are_complete = false});
+        "server", command::redis_checks(), values_of({{"maxmemory_policy", "noeviction"}}), {.are_complete = false});
     BOOST_TEST(word(line_of(lines, "maxmemory-policy").result) == "warn");
     BOOST_TEST(line_of(lines, "right PUBLISH").remedy.find("not checked") != std::string::npos);
 }
 
 BOOST_AUTO_TEST_CASE(value_that_may_not_be_read_names_the_error_and_the_command)
 {
-    facts known = facts_of({{"aof_enabled", "1"}});
-    known.deny("appendfsync", "NOPERM");
-    const auto line = line_of(command::examine("server", command::redis_checks(), known), "appendfsync");
+    server_values values = values_of({{"aof_enabled", "1"}});
+    values.set_unknown("appendfsync", "NOPERM");
+    const auto line = line_of(command::examine("server", command::redis_checks(), values), "appendfsync");
     BOOST_TEST(word(line.result) == "warn");
     BOOST_TEST(line.remedy == "not checked (NOPERM); run redis-cli CONFIG GET appendfsync");
 }
@@ -96,7 +96,7 @@ BOOST_AUTO_TEST_CASE(value_that_may_not_be_read_names_the_error_and_the_command)
 BOOST_AUTO_TEST_CASE(server_that_does_not_answer_has_one_line)
 {
     const auto lines =
-        command::examine("server", command::zookeeper_checks(), facts_of({{"answer", "no"}, {"cause", "refused"}}));
+        command::examine("server", command::zookeeper_checks(), values_of({{"answer", "no"}, {"cause", "refused"}}));
     BOOST_TEST_REQUIRE(lines.size() == 1U);
     BOOST_TEST(word(lines[0].result) == "warn");
     BOOST_TEST(lines[0].remedy.find("refused") != std::string::npos);
@@ -122,7 +122,7 @@ BOOST_AUTO_TEST_CASE(redis_settings)
     BOOST_TEST(result_of(rows, "appendfsync", {{"aof_enabled", "1"}, {"appendfsync", "always"}}) == "ok");
     BOOST_TEST(result_of(rows, "append-only file", {{"aof_enabled", "1"}, {"aof_last_write_status", "err"}}) == "fail");
     BOOST_TEST(
-        !has_line(command::examine("server", rows, facts_of({{"aof_enabled", "0"}, {"appendfsync", "everysec"}})),
+        !has_line(command::examine("server", rows, values_of({{"aof_enabled", "0"}, {"appendfsync", "everysec"}})),
             "appendfsync"));
     BOOST_TEST(
         result_of(rows, "min-replicas-max-lag", {{"connected_slaves", "1"}, {"min-replicas-max-lag", "60"}}) == "warn");
@@ -143,7 +143,7 @@ BOOST_AUTO_TEST_CASE(sentinels)
     BOOST_TEST(result_of(rows, "usable", {{"usable", "NOQUORUM 1 usable Sentinels."}}) == "fail");
     BOOST_TEST(result_of(rows, "usable", {{"usable", "OK 3 usable Sentinels."}}) == "ok");
     BOOST_TEST(result_of(rows, "master", {{"flags", "master,s_down"}}) == "fail");
-    BOOST_TEST(result_of(rows, "replicas", {{"num-slaves", "0"}}) == "warn");
+    BOOST_TEST(result_of(rows, "replicas of the master", {{"num-slaves", "0"}}) == "warn");
 }
 
 BOOST_AUTO_TEST_CASE(zookeeper_servers)
@@ -193,7 +193,7 @@ BOOST_AUTO_TEST_CASE(mongo_replica_sets)
     BOOST_TEST(result_of(members, "version", {{"answer", "yes"}, {"version", "4.4.1"}}) == "fail");
     BOOST_TEST(result_of(members, "state", {{"state", "arbiter"}}) == "warn");
     BOOST_TEST(result_of(members, "state", {{"state", "secondary"}}) == "ok");
-    const auto denied = command::examine("server", rows, facts_of({{"waiting", "not used: waiters poll"}}),
+    const auto denied = command::examine("server", rows, values_of({{"waiting", "not used: waiters poll"}}),
         {.texts = {"this user may not have change streams (code 13), so waiters poll; grant find and changeStream"}});
     BOOST_TEST(word(line_of(denied, "change streams").result) == "warn");
 }

@@ -20,7 +20,7 @@ BOOST_AUTO_TEST_CASE(renewed_lease_ends_nothing)
         BOOST_TEST(!decision.kill);
         BOOST_TEST((decision.until == now + 20s - 5500ms));
     }
-    BOOST_TEST(!plan.is_terminated());
+    BOOST_TEST(!plan.is_terminating());
     BOOST_TEST(!plan.is_lost());
 }
 
@@ -89,7 +89,7 @@ BOOST_AUTO_TEST_CASE(forwarded_signal_kills_after_the_grace_without_a_second_sig
     BOOST_TEST(!first.terminate);
     BOOST_TEST((first.until == start + 5s));
     BOOST_TEST(plan.next(start + 5s, start + 30s).kill);
-    BOOST_TEST(plan.is_terminated());
+    BOOST_TEST(plan.is_terminating());
     BOOST_TEST(!plan.is_lost());
 }
 
