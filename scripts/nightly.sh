@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # Runs the checks that take too long for every change: clang-tidy on the sources that changed last; the library with each
-# file compiled by itself; the MongoDB tests with other servers, and a storm with FerretDB; each fuzzer for five minutes;
-# the commands of .devcontainer; the demo, all tests and each way to install colock in a minimal Debian 12 and 13; and the
-# tests with Debian 13's newer Boost.
+# file compiled by itself; the MongoDB tests with other servers; searches for violations by scripts/prove.sh; each fuzzer
+# for five minutes; the commands of .devcontainer; the demo, all tests and each way to install colock in a minimal Debian
+# 12 and 13; and the tests with Debian 13's newer Boost.
 #
 #   scripts/nightly.sh
 #
@@ -35,19 +35,20 @@ scripts/build.sh release colock_test_mongo
 )
 
 echo "nightly: the contract and MongoDB tests with FerretDB"
-scripts/build.sh release colock_test_contract colock_test_mongo colock_test_storm
+scripts/build.sh release colock_test_contract colock_test_mongo
 scripts/servers.sh run ferretdb -- ctest --preset release --tests-regex '^(contract|mongo)[.]'
 
-# shellcheck disable=SC2016 # expanded in the inner shell
-scripts/servers.sh run ferretdb -- bash -euc '
-    storm=(build/release/test/storm/colock_test_storm --url "$COLOCK_TEST_MONGODB/?directConnection=true")
-    echo "nightly: a storm with FerretDB whose holders release too early, which has to be reported"
+for sabotage in blind_release always_granted repeated_fence late_break early_expiry unreported_create reused_ticket \
+    early_release; do
+    echo "nightly: scripts/prove.sh redis --sabotage $sabotage, which has to be found"
     status=0
-    "${storm[@]}" --seconds 10 --early-release || status=$?
+    scripts/prove.sh redis --sabotage "$sabotage" || status=$?
     [ "$status" = 1 ]
-    echo "nightly: a storm with FerretDB"
-    "${storm[@]}" --fault-command "scripts/ferretdb.sh disconnect \"$COLOCK_TEST_MONGODB_FOLDER/data\""
-'
+done
+for backend in redis sentinel quorum zookeeper mongodb ferretdb; do
+    echo "nightly: scripts/prove.sh $backend"
+    scripts/prove.sh "$backend" --minutes 5
+done
 
 scripts/build.sh fuzz colock_fuzz
 for corpus in test/fuzz/corpus/*; do
