@@ -8,6 +8,7 @@
 #include "core/state/core.hpp"
 #include "core/state/handles.hpp"
 #include "core/state/timer_guard.hpp"
+#include "util/simulation_marks.hpp"
 
 #include <boost/asio/post.hpp>
 #include <boost/asio/this_coro.hpp>
@@ -224,6 +225,7 @@ asio::awaitable<bool> group_acquire::attempt_in_one_step()
     const create_outcome& answer = refused->answer;
     if (answer.status == create_status::granted) {
         // No event will report when to ask again.
+        COLOCK_SOMETIMES(group_in_one_step_is_granted_too_late);
         next_check_ = saturating_add(lease_clock::now(), acquire_plan::check_delay(late_grants_++));
         co_return false;
     }
@@ -232,12 +234,15 @@ asio::awaitable<bool> group_acquire::attempt_in_one_step()
         throw_failed(*answer.error, context_of(*core_, failed));
     if (counts)
         count_failure(failed, last_answer::from(answer, holder_expiry(answer, lease_clock::now())));
+    if (COLOCK_DEFECT(group_starves) && answer.status == create_status::busy)
+        co_return false;
     if (answer.status == create_status::busy) {
         asked.front()->acquire.mark_first_as_counted();
     } else {
         // The same claims continue: if they were granted after all, they find their own grants.
         const bool is_unknown = answer.error->code == errc::outcome_unknown;
         for (auto& each : incomplete_.all()) {
+            COLOCK_SOMETIMES(group_in_one_step_fails);
             if (each.wanted->spent())
                 each.wanted = take_over_from(*core_, each.wanted);
             if (is_unknown)
@@ -297,6 +302,7 @@ asio::awaitable<bool> group_acquire::renew_short_leases()
         if (core_->closed_to_new)
             throw_shutting_down(*core_, first);
         if (lease_clock::now() >= schedule_.deadline()) {
+            COLOCK_SOMETIMES(group_ends_while_leases_are_renewed);
             auto why = make_failure(errc::unavailable, "a lease of the group could not be renewed");
             throw_retries_ended(*core_, first, schedule_, {.is_answered = true, .error = std::move(why)});
         }

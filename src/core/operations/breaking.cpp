@@ -2,6 +2,7 @@
 #include "core/operations/breaking.hpp"
 
 #include "core/state/core.hpp"
+#include "util/simulation_marks.hpp"
 
 #include <algorithm>
 #include <mutex>
@@ -29,10 +30,12 @@ void on_broken(core& self, const record_filter& which, const std::vector<record:
                 self.leases.end_lease(*held, lost_reason::broken, actions);
         }
         // An immediate backend reports the claims that it breaks.
-        if (!self.can.immediate) {
+        if (!self.can.immediate && !COLOCK_DEFECT(break_beside_grant)) {
             for (record& held : self.leases.all()) {
-                if (which(held))
+                if (which(held)) {
+                    COLOCK_SOMETIMES(lock_is_granted_beside_a_break);
                     self.leases.verify(held, actions);
+                }
             }
             const auto verify_if_granted = [&](record& wanted) {
                 wanted.is_to_be_verified |= wanted.in_flight == operation::create && which(wanted);

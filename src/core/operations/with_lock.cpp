@@ -6,6 +6,7 @@
 #include "core/state/background_release.hpp"
 #include "core/state/core.hpp"
 #include "core/state/handles.hpp"
+#include "util/simulation_marks.hpp"
 #include "util/strand.hpp"
 
 #include <boost/asio/any_completion_handler.hpp>
@@ -119,7 +120,9 @@ public:
             seen = held_->version;
         }
         for (const unsigned each : {stop_margin, shutdown, loss, no_context}) {
-            if ((reasons & ~body_->cancelled_for & each) != 0 && !has_ended_) {
+            if ((reasons & ~body_->cancelled_for & each) != 0 && !has_ended_ &&
+                !(COLOCK_DEFECT(second_cancellation_lost) && body_->cancelled_for != 0))
+            {
                 body_->cancelled_for |= each;
                 body_->cancel();
             }

@@ -2,6 +2,7 @@
 // Handlers of the adapter's reports.
 #include "core/state/batches.hpp"
 #include "core/state/core.hpp"
+#include "util/simulation_marks.hpp"
 
 #include <algorithm>
 #include <utility>
@@ -14,6 +15,8 @@ lease_clock::time_point core::note_answer_time(record& asked, create_status answ
     // earliest.
     asked.set_sent(std::max(asked.sent(), backend->connected_at()));
     const auto now = lease_clock::now();
+    if (COLOCK_DEFECT(lease_from_answer))
+        asked.set_sent(now);
     if (answer != create_status::failed)
         answers.add(now - asked.sent());
     return now;
@@ -55,6 +58,7 @@ void core::on_created(record& subject, create_outcome&& outcome)
             subject.left_trace = true;
 
         if (subject.current_phase() == phase::ending) {
+            COLOCK_SOMETIMES(acquire_is_given_up_before_its_answer);
             subject.granted = outcome.status == create_status::granted;
             cleanup_queue::note_request(subject, subject.ttl());
             if (subject.left_trace)
@@ -134,8 +138,10 @@ void core::on_handed_over(record& ending, record& next, hand_over_outcome&& outc
 {
     if (outcome.released.status == release_status::failed) {
         note_failure(outcome.released.error);
-        if (outcome.released.error->code == errc::outcome_unknown)
+        if (outcome.released.error->code == errc::outcome_unknown) {
+            COLOCK_SOMETIMES(hand_over_of_unknown_outcome);
             ending.mark_in_doubt();
+        }
     }
     if (options.observer && outcome.released.status == release_status::released) {
         // The release is reported to the observer before the grant, but the grant is processed first. In the other
@@ -174,6 +180,7 @@ void core::on_checked(record& held, valid_outcome&& outcome, std::optional<valid
         if (held.current_phase() == phase::ended)
             return;
         if (held.current_phase() == phase::ending) {
+            COLOCK_SOMETIMES(lock_is_released_during_a_query);
             cleanup.start_release(held, actions);
         } else if (!outcome.error && !outcome.valid) {
             leases.end_lease(held, lease_table::end_reason_of(held, lease_clock::now()), actions);

@@ -1,6 +1,8 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #include "core/state/cleanup_queue.hpp"
 
+#include "util/simulation_marks.hpp"
+
 #include <algorithm>
 #include <new>
 #include <utility>
@@ -94,12 +96,15 @@ void cleanup_queue::on_released(record& subject, release_outcome&& outcome, defe
         // The acquire continues. If the release is not proven, the claim may still exclude all others, and the release
         // may still arrive. The acquire therefore continues with another claim, which has another token, and this claim
         // is cleaned up separately.
-        if (outcome.status == release_status::failed)
+        if (outcome.status == release_status::failed && !COLOCK_DEFECT(late_release)) {
+            COLOCK_SOMETIMES(release_of_an_acquire_that_continues_fails);
             subject.spend();
+        }
         subject.notify(actions.wakes);
     } else if (subject.current_phase() == phase::ending && late_grant) {
         // The answered request was the release of a late grant, and the acquire was given up meanwhile. The claim
         // itself is still to be released.
+        COLOCK_SOMETIMES(acquire_is_given_up_during_the_release_of_a_late_grant);
         start_release(subject, actions);
     } else if (subject.current_phase() == phase::ending) {
         const bool failed = outcome.status == release_status::failed;
@@ -126,8 +131,10 @@ void cleanup_queue::retry_later(record& ending, deferred_actions& actions)
     ending.release_state().is_settling = true;
     const auto now = lease_clock::now();
     const time_point release_deadline = this->release_deadline(ending);
-    if (shard_.dead || now >= release_deadline)
+    if (shard_.dead || now >= release_deadline) {
+        COLOCK_SOMETIMES(cleanup_ends_without_proof);
         return end(ending, false, actions);
+    }
     // The release may or may not have been executed, so the waiters of the key have to check the backend themselves,
     // unless the backend wakes them. Thousands of shared locks may be released at once, and each failure would wake
     // all waiters.

@@ -2,6 +2,7 @@
 #include "core/state/deferred_actions.hpp"
 
 #include "core/state/core.hpp"
+#include "util/simulation_marks.hpp"
 
 #include <memory>
 #include <new>
@@ -97,6 +98,8 @@ void deferred_actions::run(shard& of)
     const bool has_observer = of.options.observer != nullptr;
     if (has_observer)
         kept = self.weak_from_this().lock();
+    if (COLOCK_DEFECT(requests_wait_for_observer) && has_observer)
+        report_events(kept, self);
     for (const auto& each : requests) {
         of.start_request(
             *each.subject, [&](adapter& backend) { start(backend, each); },

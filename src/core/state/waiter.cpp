@@ -2,7 +2,9 @@
 #include "core/state/waiter.hpp"
 
 #include "core/state/core.hpp"
+#include "util/simulation_marks.hpp"
 
+#include <boost/asio/dispatch.hpp>
 #include <boost/asio/error.hpp>
 #include <boost/asio/post.hpp>
 
@@ -39,6 +41,8 @@ void waiter::resume(error_code why)
 {
     // The waiter may have been resumed before.
     is_posted_ = false;
+    if (COLOCK_DEFECT(throwing_callback))
+        return asio::dispatch(executor(), continuation(this, why));
     asio::post(executor(), continuation(this, why));
     is_posted_ = true;
 }
