@@ -82,7 +82,8 @@ void execution::check_broken(const tracked_lock& each)
 {
     for (const auto& [broken, ended] : each.state->breaks) {
         if (!setting_.has_faults && broken.key == each.key && broken.fence == each.fence && each.fence > 0 &&
-            world_.true_time() - std::max(ended, each.received) > setting_.answer_timeout + slack)
+            world_.true_time() - std::max(ended, each.received) >
+                setting_.answer_timeout + slack + (each.on->blocked_total - each.blocked_before))
             world_.violate("a lock of " + each.key + " is still held after its own locker has broken it");
     }
 }

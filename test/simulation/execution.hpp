@@ -78,6 +78,7 @@ struct tracked_lock
     colock::token token;
     std::uint64_t fence;
     time_point received;
+    lease_clock::duration blocked_before;
     /// Another program may have broken the lock.
     bool is_exempt = false;
     /// The body that this lock protects; null if there is none.

@@ -63,11 +63,19 @@ double cpu_seconds()
     return static_cast<double>(used.tv_sec) + static_cast<double>(used.tv_nsec) * 1e-9;
 }
 
+/// Ends the process by a signal after 20 further CPU seconds, which only a run that never ends needs.
+void limit_cpu_time()
+{
+    const ::rlimit limit{static_cast<::rlim_t>(cpu_seconds()) + 20, RLIM_INFINITY};
+    ::setrlimit(RLIMIT_CPU, &limit);
+}
+
 /// Executes a plan and adds its numbers. Returns whether there was a violation.
 bool execute_and_report(const plan& planned, const shared_report& sums)
 {
     sums->seed = planned.seed;
     const double start = cpu_seconds();
+    limit_cpu_time();
     const auto result = execute(planned);
     ++sums->runs;
     sums->steps += planned.steps.size();
@@ -82,14 +90,12 @@ bool execute_and_report(const plan& planned, const shared_report& sums)
 }
 
 /// Calls a function in a child process, so that a crash is a finding. Returns the violation, or how the process ended.
-std::string run_in_child(const shared_report& sums, double cpu_limit, const std::function<void()>& function)
+std::string run_in_child(const shared_report& sums, const std::function<void()>& function)
 {
     std::ranges::fill(sums->violation, '\0');
     const ::pid_t child = ::fork();
     if (child == 0) {
-        const auto seconds = static_cast<rlim_t>(cpu_limit) + 20;
-        const ::rlimit limit{seconds, seconds};
-        ::setrlimit(RLIMIT_CPU, &limit);
+        limit_cpu_time();
         function();
         std::_Exit(0);
     }
@@ -104,7 +110,7 @@ std::string run_in_child(const shared_report& sums, double cpu_limit, const std:
 std::string kind_of_violation(const plan& planned)
 {
     const shared_report ignored;
-    auto violation = run_in_child(ignored, 0, [&] { execute_and_report(planned, ignored); });
+    auto violation = run_in_child(ignored, [&] { execute_and_report(planned, ignored); });
     return std::regex_replace(violation, std::regex("[0-9]+|\\b[a-d]\\b"), "");
 }
 
@@ -140,7 +146,7 @@ void shrink(std::uint64_t seed)
     std::cout << std::flush;
     // In a child process, because the run may crash.
     const shared_report ignored;
-    run_in_child(ignored, 0, [&] { static_cast<void>(execute(smallest, &std::cout)); });
+    run_in_child(ignored, [&] { static_cast<void>(execute(smallest, &std::cout)); });
 }
 
 struct search_options
@@ -161,7 +167,7 @@ bool search(const search_options& options)
     std::cout << "first seed " << options.first_seed << std::endl;
     bool has_found = false;
     for (;;) {
-        const auto violation = run_in_child(sums, options.cpu_seconds, [&] {
+        const auto violation = run_in_child(sums, [&] {
             while (options.runs > 0 ? sums->seed + 1 < options.first_seed + options.runs
                                     : sums->cpu_seconds < options.cpu_seconds)
             {
