@@ -10,6 +10,7 @@
 #include <functional>
 #include <string>
 #include <string_view>
+#include <utility>
 
 namespace colock::testing {
 
@@ -99,9 +100,11 @@ private:
         co_await with.say(text(number<std::int32_t>(0) + number(timeout) + number(session) +
                                text(std::string(16, 'p')) + std::string(1, '\0')));
         for (;;) {
-            request_ = co_await hear_message(with);
-            if (request_.empty())
+            auto request = co_await hear_message(with);
+            // Nothing is received any more when this object is gone.
+            if (request.empty())
                 co_return;
+            request_ = std::move(request);
             const auto operation = read_number(std::string_view(request_).substr(sizeof(std::int32_t)));
             const auto got = operation == ping ? reply{} : answer_(operation);
             requests_ += operation == ping ? 0U : 1U;
