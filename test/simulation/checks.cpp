@@ -59,7 +59,7 @@ void execution::check_exclusion(const tracked_lock& received)
 /// after an attempt to acquire all keys in one step.
 void execution::check_order(const call& granted)
 {
-    constexpr unsigned max_overtaken = 6;
+    constexpr unsigned max_overtaken = 12;
     // A link that fails may cost a claim its place in the queue of the backend.
     if (setting_.can.fifo && setting_.has_faults && world_.true_time() < calm_begins + settling_time)
         return;

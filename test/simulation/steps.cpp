@@ -284,9 +284,8 @@ void execution::do_with_handle(const step& what, random_source& random)
         return give_up(handle, random);
     }
     const auto made = make_call(name_of(what.what), on, handle->locker_number);
-    // The function may first wait for a renewal.
-    made->bound =
-        world_.true_time() + setting_.operation_timeout + setting_.answer_timeout + setting_.operation_timeout + slack;
+    // The function may first wait for a renewal, and for another function of the lock.
+    made->bound = world_.true_time() + 3 * setting_.operation_timeout + 2 * setting_.answer_timeout + slack;
     const bool is_async = random.once_in(2);
     // The code runs on the process of the handle.
     asio::post(on.io, [this, &what, made, handle, is_async, random]() mutable {

@@ -36,7 +36,7 @@ struct mongo_fixture
     [[nodiscard]] locker add(const mongo::options& options)
     {
         last_adapter = mongo::make_adapter(io.get_executor(), options);
-        return locker(last_adapter, {.observer = event_log});
+        return locker(last_adapter, {.operation_timeout = 20s, .observer = event_log});
     }
     [[nodiscard]] locker add() { return add(options()); }
 
