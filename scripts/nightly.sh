@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
-# Runs the checks that take too long for every change: clang-tidy on the sources that changed last; the library with each
-# file compiled by itself; the simulator with defects, and for longer; the MongoDB tests with other servers; searches for
-# violations by scripts/prove.sh; each fuzzer for five minutes; the commands of .devcontainer; the demo, all tests and each
-# way to install colock in a minimal Debian 12 and 13; and the tests with Debian 13's newer Boost.
+# Runs the checks that take too long for every change: clang-tidy on the sources that changed last; the library with
+# each file compiled by itself; the simulator with defects, and for longer; the MongoDB tests under TSan and with
+# other servers; searches for violations by scripts/prove.sh; each fuzzer for five minutes; the commands of
+# .devcontainer; the demo, all tests and each way to install colock in a minimal Debian 12 and 13; and the tests with
+# Debian 13's newer Boost.
 #
 #   scripts/nightly.sh
 #
@@ -27,6 +28,9 @@ echo "nightly: the simulator with each defect put back, and ten minutes of rando
 scripts/build.sh release colock_test_simulation
 build/release/test/simulation/colock_test_simulation --defects
 build/release/test/simulation/colock_test_simulation --seconds 600
+
+echo "nightly: the MongoDB tests under ThreadSanitizer"
+scripts/test.sh tsan --tests-regex '^mongo[.]'
 
 # The native server deviates from MongoDB in other details than the server of scripts/test.sh.
 echo "nightly: the MongoDB tests with the native server"
