@@ -364,7 +364,6 @@ class Checker:
         held = Latest([(each.start, each.until, each) for each in holds])
         possessed = Latest([(call.begin, self.possessed_until(call, key), call) for call in self.calls_of_key[key]
                             if call.what in acquires])
-        self.possessed = getattr(self, "possessed", {})
         for call in self.calls_of_key[key]:
             if call.what == "is_locked" and call.result == "false":
                 self.counts["is_locked: false"] += 1

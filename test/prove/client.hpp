@@ -31,7 +31,7 @@ struct fenced_resources
     }
 };
 
-/// What one process needs to know.
+/// The settings of one process.
 struct client_settings
 {
     /// A number that no other process of the run has.

@@ -73,9 +73,20 @@ public:
 
 protected:
     [[nodiscard]] adapter& below() const noexcept { return *below_; }
+    /// Returns a completion that replaces the answer "busy" by a grant, with a fence that is greater than all before.
+    [[nodiscard]] completion<create_outcome> grant_if_busy(completion<create_outcome> done)
+    {
+        return [self = shared_from_this(), this, done = std::move(done)](create_outcome outcome) mutable {
+            if (outcome.status == create_status::busy)
+                outcome = create_outcome::granted(highest_fence_ + 1);
+            highest_fence_ = std::max(highest_fence_, outcome.fence);
+            done(std::move(outcome));
+        };
+    }
 
 private:
     const std::shared_ptr<adapter> below_;
+    std::uint64_t highest_fence_ = 0;
 };
 
 /// A release removes the lock of the key, whatever its token.
@@ -101,17 +112,8 @@ public:
 
     void start_create(claim_ptr claim, completion<create_outcome> done) override
     {
-        below().start_create(std::move(claim),
-            [self = shared_from_this(), this, done = std::move(done)](create_outcome outcome) mutable {
-                if (outcome.status == create_status::busy)
-                    outcome = create_outcome::granted(highest_ + 1);
-                highest_ = std::max(highest_, outcome.fence);
-                done(std::move(outcome));
-            });
+        below().start_create(std::move(claim), grant_if_busy(std::move(done)));
     }
-
-private:
-    std::uint64_t highest_ = 0;
 };
 
 /// Every second grant of a key has the fence of the grant before.
@@ -209,17 +211,8 @@ public:
 
     void start_adopt(std::string ticket, claim_ptr claim, completion<create_outcome> done) override
     {
-        below().start_adopt(std::move(ticket), std::move(claim),
-            [self = shared_from_this(), this, done = std::move(done)](create_outcome outcome) mutable {
-                if (outcome.status == create_status::busy)
-                    outcome = create_outcome::granted(highest_ + 1);
-                highest_ = std::max(highest_, outcome.fence);
-                done(std::move(outcome));
-            });
+        below().start_adopt(std::move(ticket), std::move(claim), grant_if_busy(std::move(done)));
     }
-
-private:
-    std::uint64_t highest_ = 0;
 };
 
 using maker = std::shared_ptr<adapter> (*)(std::shared_ptr<adapter>);

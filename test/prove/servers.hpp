@@ -12,7 +12,7 @@
 
 namespace prove {
 
-/// What a fault may take from the clients. Everything else must hold during and after the fault.
+/// The promises that a fault suspends. All others must be kept during and after the fault.
 enum class suspension
 {
     /// Nothing.
@@ -33,7 +33,7 @@ struct server_fault
     bool keeps_locks = false;
     std::function<void()> begin;
     std::function<void()> end;
-    /// What remains to be done after the end, while nothing is suspended; may be empty.
+    /// Completes the repair after the end of the fault, while no promise is suspended; may be empty.
     std::function<void()> repair{};
 };
 

@@ -43,12 +43,12 @@ struct call
     bool accepts_all = false;
     std::optional<time_point> cancelled_at{};
     bool has_ended = false;
-    /// Of an acquire.
+    /// Whether the call acquires one lock or several.
     bool acquires = false;
     bool is_finite = false;
     bool is_group = false;
     bool runs_body = false;
-    /// Of a group: how often a later call of the same locker was granted the first key before it.
+    /// For an acquire of several locks: how often a later call of the same locker was granted the first key before it.
     unsigned overtaken = 0;
     std::string key{};
     lock_mode mode = lock_mode::exclusive;

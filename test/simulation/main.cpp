@@ -43,7 +43,7 @@ constexpr const char* usage = R"(usage: colock_test_simulation [options]
   --defects       put back each defect; exits with 0 if each is found within 5 CPU minutes
 )";
 
-/// What child processes report.
+/// The results of child processes.
 struct report
 {
     /// The run in progress.

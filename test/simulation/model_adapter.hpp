@@ -12,7 +12,7 @@
 
 namespace colock::simulation {
 
-/// What lies between the processes and the servers.
+/// The links between the processes and the servers.
 class network
 {
 public:

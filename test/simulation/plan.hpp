@@ -19,7 +19,7 @@ inline constexpr time_point calm_begins{std::chrono::seconds(30)};
 inline constexpr time_point quiet_begins{std::chrono::seconds(50)};
 inline constexpr time_point quiet_ends{std::chrono::seconds(1000)};
 
-/// What a step does. Its details are drawn from the seed of the step.
+/// The kind of a step. Its details are drawn from the seed of the step.
 enum class action : unsigned char
 {
     acquire,
@@ -69,7 +69,7 @@ enum class backend_kind : unsigned char
     quorum,
 };
 
-/// What is drawn for a whole run.
+/// The settings of a run, which are drawn from its seed.
 struct setting
 {
     explicit setting(std::uint64_t seed);

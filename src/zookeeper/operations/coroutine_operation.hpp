@@ -7,6 +7,7 @@
 #include <coroutine>
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <utility>
 
 namespace colock::inline v0::zookeeper::detail {
@@ -85,6 +86,16 @@ protected:
             requests& await_resume() const noexcept { return *sender; }
         };
         return awaitable{*this, sessions().get_requests()};
+    }
+    /// `co_await sync(path)`: later reads return a state that is not older than this request, see `requests::sync`.
+    /// Ends the operation if the server has not carried it out.
+    coroutine sync(std::string path)
+    {
+        pending_reply synced(*this);
+        (co_await connected()).sync(path, synced.expect());
+        const reply& got = co_await synced;
+        if (!got.ok() && got.what != status::no_node)
+            co_await fail_with(got);
     }
     /// `co_await fail_with(answer)` ends the operation.
     [[nodiscard]] stop fail_with(const reply& answer)

@@ -225,11 +225,7 @@ private:
     coroutine find_own_node()
     {
         auto& state = state_of(*claim_);
-        pending_reply synced(*this);
-        (co_await connected()).sync(folder_, synced.expect());
-        const reply& checked = co_await synced;
-        if (!checked.ok() && checked.what != status::no_node)
-            co_await fail_with(checked);
+        co_await sync(folder_);
         pending_reply listed(*this);
         (co_await connected()).shared_children(folder_, listed.expect());
         const reply& children = co_await listed;

@@ -92,11 +92,7 @@ private:
     coroutine remove_lost_nodes()
     {
         const auto folder = key_folder(config(), claim_->key());
-        pending_reply synced(*this);
-        (co_await connected()).sync(folder, synced.expect());
-        const reply& checked = co_await synced;
-        if (!is_gone(checked))
-            co_await fail_with(checked);
+        co_await sync(folder);
         pending_reply listed(*this);
         (co_await connected()).shared_children(folder, listed.expect());
         const reply& children = co_await listed;

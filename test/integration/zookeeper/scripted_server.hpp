@@ -38,6 +38,8 @@ public:
     {
         std::int32_t error = 0;
         std::string body{};
+        /// The connection is closed instead of a reply.
+        bool is_lost = false;
     };
 
     scripted_server(asio::io_context& io, std::function<reply(std::int32_t)> answer)
@@ -54,6 +56,9 @@ public:
         const auto body = std::string_view(request_).substr(2 * sizeof(std::int32_t));
         return std::string(body.substr(sizeof(std::int32_t), static_cast<std::size_t>(read_number(body))));
     }
+
+    /// Returns whether the request that is being answered contains this text, for example a part of a path.
+    [[nodiscard]] bool contains(std::string_view text) const { return request_.find(text) != std::string::npos; }
 
     /// Returns the body of a reply that describes an ephemeral node of the session.
     static std::string stat(std::int64_t created_in, std::int64_t modified_in, std::int32_t version)
@@ -108,6 +113,8 @@ private:
             const auto operation = read_number(std::string_view(request_).substr(sizeof(std::int32_t)));
             const auto got = operation == ping ? reply{} : answer_(operation);
             requests_ += operation == ping ? 0U : 1U;
+            if (got.is_lost)
+                co_return;
             co_await with.say(text(
                 request_.substr(0, sizeof(std::int32_t)) + number<std::int64_t>(1) + number(got.error) + got.body));
             if (operation == close)

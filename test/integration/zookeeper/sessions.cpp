@@ -378,6 +378,54 @@ BOOST_AUTO_TEST_CASE(lock_is_not_confirmed_by_a_server_that_refuses_the_transact
     BOOST_TEST(start(*one.io, held.is_locked()).get(*one.io));
 }
 
+/// Neither the acquire nor the cleanup of its lost creation relies on a list without the transaction before it.
+BOOST_AUTO_TEST_CASE(lost_creation_is_not_searched_on_a_server_that_refuses_the_transaction_before_the_list)
+{
+    using server_type = scripted_server;
+    client one(free_port());
+    std::string node;
+    bool refuses = true;
+    int refusals = 0, lists = 0;
+    std::vector<std::string> removed;
+    const server_type server(*one.io, [&](std::int32_t operation) -> server_type::reply {
+        switch (operation) {
+        case server_type::create: {
+            const bool is_lost = node.empty() && server.contains("-lock-");
+            node = is_lost ? server.path() + "0000000000" : node;
+            return {.body = server_type::text(server.path()) + server_type::stat(5, 5, 0), .is_lost = is_lost};
+        }
+        case server_type::children:
+            ++lists;
+            return {.body = server_type::only_child(node.substr(node.rfind('/') + 1))};
+        case server_type::check_all:
+            if (!refuses || !server.contains("the-key"))
+                return {.error = server_type::no_node};
+            ++refusals;
+            return {.error = server_type::throttled};
+        case server_type::remove:
+            removed.push_back(server.path());
+            return {};
+        default:
+            return {.body = server_type::stat(5, 5, 0)};
+        }
+    });
+    locker locks(zookeeper::make_adapter(
+        one.io->get_executor(), {.url = zookeeper_url(server.port()), .layout = zookeeper::layout::curator_mutex}));
+    auto refused = start(*one.io, locks.acquire("the-key", {.retry = within(1s)}));
+    BOOST_CHECK_THROW(static_cast<void>(refused.get(*one.io)), create_error);
+    const auto of_the_acquire = refusals;
+    BOOST_TEST(of_the_acquire > 0);
+    // The cleanup tries again after a refusal.
+    one.until([&] { return lists > 0 || refusals > of_the_acquire + 1; });
+    BOOST_TEST(lists == 0);
+    BOOST_TEST(removed.empty());
+    refuses = false;
+    one.until([&] { return locks.stats().settling == 0; });
+    BOOST_TEST(lists > 0);
+    BOOST_TEST((std::ranges::find(removed, node) != removed.end()));
+    BOOST_TEST(locks.stats().unproven == 0U);
+}
+
 /// A server answers every request, or every request but the beats, with the end of the session.
 BOOST_AUTO_TEST_CASE(session_that_ends_again_and_again_is_opened_with_growing_pauses)
 {
