@@ -56,7 +56,7 @@ struct stored_locks
         for (std::size_t i = 0; i < count; ++i)
             claims.push_back(new unattended_claim({.key = prefix + std::to_string(i), .mode = mode, .ttl = ttl}));
         for_each_from(first, [this](const colock::claim_ptr& each) -> asio::awaitable<void> {
-            each->set_sent(colock::lease_clock::now());
+            each->set_operation_start(colock::lease_clock::now());
             const auto outcome = co_await backend->create(each);
             expect(outcome.status == colock::create_status::granted, "a lock was not granted");
         });

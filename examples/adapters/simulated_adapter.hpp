@@ -64,7 +64,7 @@ public:
     colock::adapter_traits traits() const noexcept override
     {
         return {.name = "simulated",
-            .capabilities = {.no_ttl = true, .fence = true, .list = true, .events = true, .several = true}};
+            .capabilities = {.no_ttl = true, .fence = true, .list = true, .events = true, .create_all = true}};
     }
 
 protected:

@@ -103,7 +103,7 @@ public:
     /// Cancellation: all types; the call ends with `operation_aborted`.
     /// Errors: those of leader(). The function does not repeat a request that has failed.
     /// \throws create_error `shutting_down`: the locker was shut down.
-    [[nodiscard]] asio::awaitable<colock::leader> changed(std::uint64_t after_term) const;
+    [[nodiscard]] asio::awaitable<colock::leader> next_leader(std::uint64_t after_term) const;
 
     /// `void(error_code)`. The body runs on a strand of the adapter's executor.
     template <class Body, detail::token_or_handler<void(error_code)> CompletionToken = default_token>
@@ -135,7 +135,7 @@ public:
     }
     /// `void(error_code, leader)`
     template <detail::token_or_handler<void(error_code, colock::leader)> CompletionToken = default_token>
-    auto async_changed(std::uint64_t after_term, CompletionToken&& completion_token = CompletionToken()) const
+    auto async_next_leader(std::uint64_t after_term, CompletionToken&& completion_token = CompletionToken()) const
     {
         return detail::async_coroutine<colock::leader>(locker_.get_executor(),
             std::bind_front(&detail::operations::await_leader, locker_.core(), key_, after_term),

@@ -88,7 +88,8 @@ public:
     /// Returns the executor of the adapter.
     [[nodiscard]] asio::any_io_executor get_executor() const;
 
-    /// Waits for the lock. The callers of one locker are served in the order of their calls.
+    /// Waits for the lock. The callers of one locker are served in the order of their calls. With `capabilities::fifo`,
+    /// a caller may be served after later ones if a request of it failed, or if its grant came too late to be used.
     ///
     /// Not reentrant: a caller that already holds the key waits for its own release, or until its own lock has expired.
     /// The same is true for an exclusive acquire by the holder of a shared lock.
@@ -112,12 +113,12 @@ public:
     /// Acquires all locks or none. The keys are a braced list, or a range of strings. A key has its own mode or the
     /// mode of the options. `max_holders` applies to the shared keys.
     ///
-    /// Order: the function first requests all keys in one step, if the backend supports this (`capabilities::several`),
-    /// the keys are exclusive and at most 64, and no caller of this locker waits for one of them. Otherwise it acquires
-    /// the keys in canonical order (sorted, duplicates removed), and holds the granted locks while it waits for the
-    /// next key. All callers of acquire_all use this order, so they cannot deadlock with each other. A waiting group
-    /// keeps its place in the queue of the key. It therefore cannot starve where waiters are ordered: within a locker,
-    /// and among all lockers with `capabilities::fifo`.
+    /// Order: the function first requests all keys in one step, if the backend supports this
+    /// (`capabilities::create_all`), the keys are exclusive and at most 64, and no caller of this locker waits for one
+    /// of them. Otherwise it acquires the keys in canonical order (sorted, duplicates removed), and holds the granted
+    /// locks while it waits for the next key. All callers of acquire_all use this order, so they cannot deadlock with
+    /// each other. A waiting group keeps its place in the queue of the key. It therefore cannot starve where waiters
+    /// are ordered: within a locker, and among all lockers with `capabilities::fifo`.
     ///
     /// Deadlocks: a caller that nests locks itself (it holds "b" and acquires "a") can deadlock with acquire_all, and
     /// so can lock_group::acquire. Limit the wait of both by `within`, which ends the deadlock on both sides.

@@ -18,7 +18,7 @@ public:
     memory_adapter(asio::any_io_executor executor, const options& settings)
         : adapter(std::move(executor)), store_(std::make_shared<store>(settings))
     {
-        contact().up();
+        contact().set_up();
     }
     ~memory_adapter() override { store_->clear(); }
 
@@ -33,7 +33,7 @@ public:
                 .list = true,
                 .lists_fence = true,
                 .events = true,
-                .several = true,
+                .create_all = true,
                 .groups = true,
                 .extends_groups = true,
                 .tickets = true,
@@ -62,7 +62,7 @@ public:
     {
         done({store_->is_valid(*claim), nullptr});
     }
-    void start_wait(claim_ptr claim, lease_clock::time_point, completion<woken> done) override
+    void start_wait(claim_ptr claim, lease_clock::time_point, completion<wait_outcome> done) override
     {
         store_->wait(*claim, std::move(done));
     }

@@ -12,7 +12,7 @@ namespace colock::inline v0::memory {
 
 [[nodiscard]] inline lease_clock::time_point now_of(const claim& claim) noexcept
 {
-    const auto sent = claim.sent();
+    const auto sent = claim.operation_start();
     return sent == lease_clock::time_point{} ? lease_clock::now() : sent;
 }
 

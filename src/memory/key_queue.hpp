@@ -15,7 +15,7 @@
 #include <string>
 
 namespace colock::inline v0 {
-struct woken;
+struct wait_outcome;
 }
 
 namespace colock::inline v0::memory {
@@ -49,7 +49,7 @@ public:
     // Guarded by the shard's mutex.
     /// The entry in which the claim is queued (the place is then linked) or granted; else null.
     entry* at = nullptr;
-    completion<woken> waiting;
+    completion<wait_outcome> waiting;
 
 private:
     const std::shared_ptr<store> store_;

@@ -128,7 +128,7 @@ create_outcome make_busy_outcome(const entry& at, const claim& claim, time_point
 {
     auto outcome = create_outcome::busy(time_to_expiry(at, claim.mode(), now));
     // A single attempt does not report the holder, because that would allocate memory.
-    if (claim.queues()) {
+    if (claim.keeps_place()) {
         outcome.holder = at.holders.front().data().owner;
         outcome.holder_host = at.holders.front().data().host;
     }
@@ -137,7 +137,7 @@ create_outcome make_busy_outcome(const entry& at, const claim& claim, time_point
 
 create_outcome store::refuse_or_enqueue(entry& at, claim& claim, time_point now)
 {
-    if (claim.queues() && !is_queued(place_of(claim)))
+    if (claim.keeps_place() && !is_queued(place_of(claim)))
         enqueue(at, claim);
     return make_busy_outcome(at, claim, now);
 }
@@ -273,7 +273,7 @@ bool store::is_valid(claim& claim)
     return own && now < own->expires;
 }
 
-void store::wait(claim& claim, completion<woken> done)
+void store::wait(claim& claim, completion<wait_outcome> done)
 {
     store_actions after;
     auto& home = shard_of(claim.key_hash());
@@ -288,7 +288,7 @@ void store::wait(claim& claim, completion<woken> done)
 
 void store::cancel_wait(claim& claim) noexcept
 {
-    completion<woken> dropped;
+    completion<wait_outcome> dropped;
     auto& home = shard_of(claim.key_hash());
     const std::lock_guard guard(home.mutex);
     if (queue_place* const place = place_of(claim))
@@ -297,7 +297,7 @@ void store::cancel_wait(claim& claim) noexcept
 
 void store::remove_place(queue_place& removed) noexcept
 {
-    completion<woken> dropped;
+    completion<wait_outcome> dropped;
     store_actions after;
     auto& home = shard_of(removed.hash);
     const std::lock_guard guard(home.mutex);

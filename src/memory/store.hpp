@@ -39,7 +39,7 @@ public:
     [[nodiscard]] extend_status extend(claim& claim, std::chrono::milliseconds ttl);
     [[nodiscard]] bool is_valid(claim& claim);
 
-    void wait(claim& claim, completion<woken> done);
+    void wait(claim& claim, completion<wait_outcome> done);
     void cancel_wait(claim& claim) noexcept;
     /// Called by the destructor of a queue_place.
     void remove_place(queue_place& removed) noexcept;
@@ -80,7 +80,7 @@ private:
 
     // The following functions require that the shard's mutex is locked.
     [[nodiscard]] create_outcome create_in(shard& home, claim_ptr claim, time_point now, store_actions& after);
-    /// Returns the busy outcome. The claim gets a place in the queue if it `queues()`.
+    /// Returns the busy outcome. The claim gets a place in the queue if its `keeps_place()` is true.
     [[nodiscard]] create_outcome refuse_or_enqueue(entry& at, claim& claim, time_point now);
     /// Returns the outcome of an exclusive claim that cannot be granted, or an empty optional if it can. The claim gets
     /// no place in the queue.

@@ -36,7 +36,7 @@ public:
         for (auto& claim : calls_->broken)
             claim->lost(lost_reason::broken);
         for (auto& wake : calls_->to_wake)
-            wake(woken{});
+            wake(wait_outcome{});
     }
 
     // Memory is reserved before anything is changed, because the reservation may throw. If memory ran out later,
@@ -56,7 +56,7 @@ public:
         make_room(calls_->to_wake);
     }
 
-    void wake(completion<woken> waiting) noexcept { calls_->to_wake.push_back(std::move(waiting)); }
+    void wake(completion<wait_outcome> waiting) noexcept { calls_->to_wake.push_back(std::move(waiting)); }
     void break_claim(claim_ptr claim) noexcept { calls_->broken.push_back(std::move(claim)); }
     void drop(claim_ptr claim) noexcept
     {
@@ -65,15 +65,15 @@ public:
         else
             claim_ = std::move(claim);
     }
-    void drop(completion<woken> waiting) noexcept { calls_->dropped.push_back(std::move(waiting)); }
+    void drop(completion<wait_outcome> waiting) noexcept { calls_->dropped.push_back(std::move(waiting)); }
 
 private:
     /// Actions that only a contended or a broken lock needs.
     struct callbacks
     {
-        std::vector<completion<woken>> dropped;
+        std::vector<completion<wait_outcome>> dropped;
         std::vector<claim_ptr> broken;
-        std::vector<completion<woken>> to_wake;
+        std::vector<completion<wait_outcome>> to_wake;
     };
     /// The first claim whose reference is dropped. An uncontended release drops only this one.
     claim_ptr claim_;

@@ -69,13 +69,13 @@ public:
         get_client().submit(make_release(get_client(), std::move(claim), std::move(done), guarantee));
     }
 
-    void start_wait(claim_ptr claim, lease_clock::time_point, completion<woken> done) override
+    void start_wait(claim_ptr claim, lease_clock::time_point, completion<wait_outcome> done) override
     {
         auto& state = state_of(*claim);
         if (!state.source)
             state.source.emplace(get_client().watch(claim->key()));
         if (!state.source->wait(*claim, done))
-            done(woken{});
+            done(wait_outcome{});
     }
 
     void cancel_wait(claim& claim) noexcept override

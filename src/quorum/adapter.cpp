@@ -72,7 +72,7 @@ claim_request make_node_request(const claim& of)
         .mode = of.mode(),
         .max_holders = 0,
         .ttl = of.ttl(),
-        .queues = false,
+        .keeps_place = false,
         .owner = of.shared_owner()};
 }
 
@@ -152,7 +152,7 @@ public:
         };
         const auto votes = std::make_shared<vote<create_outcome>>(nodes_.size(), decide_create, std::move(on_decided));
         for (const auto& each : current->node_claims)
-            each->create(claim->sent(), make_counter(votes, count_create));
+            each->create(claim->operation_start(), make_counter(votes, count_create));
     }
 
     void start_export(claim_ptr held, completion<export_outcome> done) override
@@ -213,14 +213,14 @@ public:
         auto on_decided = [claim, done = std::move(done)](extension answer) mutable {
             if (answer.outcome.status == extend_status::extended) {
                 // Only a late request to one of the nodes that have extended the lock can shorten it.
-                claim->clear_late();
-                claim->may_arrive_late(answer.late_ttl);
+                claim->clear_late_ttl();
+                claim->lower_late_ttl(answer.late_ttl);
             }
             done(std::move(answer.outcome));
         };
         const auto votes = std::make_shared<vote<extension>>(nodes_.size(), decide_extend, std::move(on_decided));
         for (const auto& each : held->node_claims)
-            each->extend(claim->sent(), ttl, make_counter(votes, count_extend));
+            each->extend(claim->operation_start(), ttl, make_counter(votes, count_extend));
     }
 
     void start_is_valid(claim_ptr claim, completion<valid_outcome> done) override
@@ -248,14 +248,14 @@ public:
             add_pages(each->backend().shared_from_this(), request, {}, all);
     }
 
-    void start_close(lease_clock::duration deadline, completion<closed> done) override
+    void start_close(lease_clock::duration deadline, completion<close_outcome> done) override
     {
         const auto missing = std::make_shared<std::atomic<std::size_t>>(nodes_.size());
-        const auto last = std::make_shared<completion<closed>>(std::move(done));
+        const auto last = std::make_shared<completion<close_outcome>>(std::move(done));
         for (const auto& each : nodes_) {
-            each->close(deadline, [missing, last](closed) {
+            each->close(deadline, [missing, last](close_outcome) {
                 if (missing->fetch_sub(1) == 1)
-                    (*last)(closed{});
+                    (*last)(close_outcome{});
             });
         }
     }
@@ -347,9 +347,9 @@ private:
             const auto why = last_loss_;
             guard.unlock();
             if (is_up)
-                contact().up(first_connected_at_);
+                contact().set_up(first_connected_at_);
             else
-                contact().down(why);
+                contact().set_down(why);
             guard.lock();
         }
         is_reporting_ = false;
@@ -374,7 +374,7 @@ private:
         }
         wanted.slot = fresh;
         // Late requests of an earlier round have other tokens, so they cannot change this round.
-        wanted.clear_late();
+        wanted.clear_late_ttl();
         return fresh;
     }
 

@@ -165,7 +165,7 @@ void node::on_timer(std::uint64_t number)
         start_round();
 }
 
-void node::close(lease_clock::duration deadline, completion<closed> done)
+void node::close(lease_clock::duration deadline, completion<close_outcome> done)
 {
     bool tries = false;
     {
@@ -186,7 +186,7 @@ void node::close(lease_clock::duration deadline, completion<closed> done)
 
 void node::cancel_close() noexcept
 {
-    std::vector<completion<closed>> closing;
+    std::vector<completion<close_outcome>> closing;
     {
         const std::lock_guard guard(mutex_);
         closing.swap(closing_);
@@ -195,7 +195,7 @@ void node::cancel_close() noexcept
     }
     backend_->cancel_close();
     for (auto& each : closing)
-        each(closed{});
+        each(close_outcome{});
 }
 
 void node::close_if_done()
@@ -210,7 +210,7 @@ void node::close_if_done()
 
 void node::finish_close()
 {
-    std::vector<completion<closed>> closing;
+    std::vector<completion<close_outcome>> closing;
     node_claims unreleased;
     lease_clock::duration rest{};
     {
@@ -226,16 +226,16 @@ void node::finish_close()
     }
     if (!unreleased.empty())
         on_given_up_(unreleased.size());
-    backend_->start_close(rest, [closing = std::move(closing)](closed) mutable {
+    backend_->start_close(rest, [closing = std::move(closing)](close_outcome) mutable {
         for (auto& each : closing)
-            each(closed{});
+            each(close_outcome{});
     });
 }
 
 void node::context_shutdown() noexcept
 {
     node_claims unreleased;
-    std::vector<completion<closed>> closing;
+    std::vector<completion<close_outcome>> closing;
     const std::lock_guard guard(mutex_);
     is_shut_down_ = true;
     timer_.reset();

@@ -50,7 +50,7 @@ public:
 
     /// Tries the remaining claims for as long as the backend may take to answer, gives up the rest, and then closes the
     /// backend.
-    void close(lease_clock::duration deadline, completion<closed> done);
+    void close(lease_clock::duration deadline, completion<close_outcome> done);
     void cancel_close() noexcept;
 
     void context_shutdown() noexcept override;
@@ -86,7 +86,7 @@ private:
     /// True if the next round starts without a delay: the node has answered an attempt of this round, or the round has
     /// given up as many claims as one round may.
     bool skips_delay_ = false;
-    std::vector<completion<closed>> closing_;
+    std::vector<completion<close_outcome>> closing_;
     time_point close_by_ = time_point::max();
     time_point give_up_by_ = time_point::max();
     bool is_shut_down_ = false;

@@ -124,14 +124,14 @@ void node_claim::begin(create_request asked)
 {
     const bool was_possibly_held = note_possible_hold(claim_->ttl());
     set_creating(true);
-    claim_->set_sent(asked.sent);
+    claim_->set_operation_start(asked.sent);
     auto on_created = [in_flight = in_flight_guard(*this), was_possibly_held, done = std::move(asked.done)](
                           create_outcome outcome) mutable {
         const auto self = in_flight.take_owner();
         const bool unknown = may_arrive(outcome.error);
         if (unknown) {
             self->claim_->mark_in_doubt();
-            self->claim_->may_arrive_late(self->claim_->ttl());
+            self->claim_->lower_late_ttl(self->claim_->ttl());
         }
         warn_of_refusal(*self->node_, outcome.error);
         self->set_creating(false);
@@ -154,14 +154,14 @@ void node_claim::begin(extend_request asked)
         return;
     }
     note_possible_hold(asked.ttl);
-    claim_->set_sent(asked.sent);
+    claim_->set_operation_start(asked.sent);
     node_->backend().start_extend(claim_, asked.ttl,
         [in_flight = in_flight_guard(*this), ttl = asked.ttl, done = std::move(asked.done)](
             extend_outcome outcome) mutable {
             const auto self = in_flight.take_owner();
             warn_of_refusal(*self->node_, outcome.error);
             if (may_arrive(outcome.error))
-                self->claim_->may_arrive_late(ttl);
+                self->claim_->lower_late_ttl(ttl);
             if (outcome.status == extend_status::not_held && !self->claim_->in_doubt())
                 self->note_not_held();
             done({std::move(outcome), self->claim_->late_ttl()});
@@ -305,7 +305,7 @@ void node_claim::send_abandon()
         on_abandoned({release_status::not_held, nullptr});
         return;
     }
-    claim_->set_sent(lease_clock::now());
+    claim_->set_operation_start(lease_clock::now());
     node_->backend().start_release(claim_, release_guarantee::settled,
         [in_flight = in_flight_guard(*this)](
             const release_outcome& outcome) mutable { in_flight.take_owner()->on_abandoned(outcome); });

@@ -73,11 +73,11 @@ public:
         get_client().submit(make_release(get_client(), std::move(claim), std::move(done), guarantee));
     }
 
-    void start_wait(claim_ptr claim, lease_clock::time_point, completion<woken> done) override
+    void start_wait(claim_ptr claim, lease_clock::time_point, completion<wait_outcome> done) override
     {
         auto* const state = find_state(*claim);
         if (!state || state->predecessor.empty()) {
-            done(woken{});
+            done(wait_outcome{});
             return;
         }
         if (state->watched != state->predecessor) {
@@ -90,7 +90,7 @@ public:
         // A claim that waits for its own node is the first in the queue, and is woken by every event.
         const auto checked_on = state->predecessor == state->node ? 0 : state->session;
         if (!state->source->wait(*claim, done, checked_on))
-            done(woken{});
+            done(wait_outcome{});
     }
 
     void cancel_wait(claim& claim) noexcept override

@@ -154,7 +154,7 @@ COLOCK_CONTRACT_CASE(adapter, release_of_a_group_wakes_waiters, &capabilities::g
 }
 
 COLOCK_CONTRACT_CASE(
-    adapter, locks_granted_together_belong_to_their_group, &capabilities::groups, &capabilities::several)
+    adapter, locks_granted_together_belong_to_their_group, &capabilities::groups, &capabilities::create_all)
 {
     const std::vector<plain_claim_ptr> all{member("a", "g"), member("b", "h"), member("c", ""), member("d", "g")};
     env.grant_all(all);

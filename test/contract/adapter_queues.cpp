@@ -89,7 +89,7 @@ COLOCK_CONTRACT_CASE(adapter, cancelled_wait_does_not_affect_other_claims, &capa
     const auto holder = env.exclusive("k"), gone = env.exclusive("k"), next = env.exclusive("k");
     env.grant(holder);
     env.check_refused(gone);
-    env.backend().start_wait(gone, lease_clock::time_point::max(), [gone](woken) {});
+    env.backend().start_wait(gone, lease_clock::time_point::max(), [gone](wait_outcome) {});
     testing::run_ready(env.io());
     env.backend().cancel_wait(*gone);
     env.abandon(gone);

@@ -31,7 +31,7 @@ void release_all(const fixture& env, const claims& held)
 
 } // namespace
 
-COLOCK_CONTRACT_CASE(adapter, several_free_locks_are_granted_together, &capabilities::several)
+COLOCK_CONTRACT_CASE(adapter, several_free_locks_are_granted_together, &capabilities::create_all)
 {
     const auto all = make_exclusive_claims({"a", "b", "c"});
     for (const auto fence : env.grant_all(all))
@@ -48,7 +48,7 @@ COLOCK_CONTRACT_CASE(adapter, several_free_locks_are_granted_together, &capabili
     env.release_held(alone.front());
 }
 
-COLOCK_CONTRACT_CASE(adapter, one_busy_lock_of_several_prevents_all_grants, &capabilities::several)
+COLOCK_CONTRACT_CASE(adapter, one_busy_lock_of_several_prevents_all_grants, &capabilities::create_all)
 {
     const std::vector<std::string> keys{"a", "b", "c"};
     for (std::size_t taken = 0; taken < keys.size(); ++taken) {
@@ -74,7 +74,7 @@ COLOCK_CONTRACT_CASE(adapter, one_busy_lock_of_several_prevents_all_grants, &cap
     }
 }
 
-COLOCK_CONTRACT_CASE(adapter, refused_request_for_several_locks_names_the_holder, &capabilities::several)
+COLOCK_CONTRACT_CASE(adapter, refused_request_for_several_locks_names_the_holder, &capabilities::create_all)
 {
     const plain_claim_ptr holder = new plain_claim({.key = "b",
         .ttl = driver::long_ttl,
@@ -91,7 +91,7 @@ COLOCK_CONTRACT_CASE(adapter, refused_request_for_several_locks_names_the_holder
 }
 
 COLOCK_CONTRACT_CASE(
-    adapter, fences_of_several_locks_exceed_all_earlier_fences, &capabilities::several, &capabilities::fence)
+    adapter, fences_of_several_locks_exceed_all_earlier_fences, &capabilities::create_all, &capabilities::fence)
 {
     const std::vector<std::string> keys{"a", "b", "c"};
     std::vector<std::uint64_t> before(keys.size());
@@ -110,7 +110,7 @@ COLOCK_CONTRACT_CASE(
     }
 }
 
-COLOCK_CONTRACT_CASE(adapter, several_held_locks_are_granted_again, &capabilities::several)
+COLOCK_CONTRACT_CASE(adapter, several_held_locks_are_granted_again, &capabilities::create_all)
 {
     const auto all = make_exclusive_claims({"a", "b", "c"});
     const auto first = env.grant_all(all);
@@ -133,7 +133,7 @@ COLOCK_CONTRACT_CASE(adapter, several_held_locks_are_granted_again, &capabilitie
     }
 }
 
-COLOCK_CONTRACT_CASE(adapter, several_refused_claims_keep_their_earlier_grants, &capabilities::several)
+COLOCK_CONTRACT_CASE(adapter, several_refused_claims_keep_their_earlier_grants, &capabilities::create_all)
 {
     const auto all = make_exclusive_claims({"a", "b"});
     const auto holder = env.exclusive("b");
@@ -146,7 +146,7 @@ COLOCK_CONTRACT_CASE(adapter, several_refused_claims_keep_their_earlier_grants, 
 }
 
 COLOCK_CONTRACT_CASE(
-    adapter, several_claims_wait_until_all_readers_have_released, &capabilities::several, &capabilities::shared)
+    adapter, several_claims_wait_until_all_readers_have_released, &capabilities::create_all, &capabilities::shared)
 {
     const auto reader = env.shared("b"), second = env.shared("b");
     env.grant(reader);
@@ -162,7 +162,7 @@ COLOCK_CONTRACT_CASE(
 
 /// A claim that kept its queue place for one key while it lacks another key could cause a deadlock.
 COLOCK_CONTRACT_CASE(
-    adapter, several_refused_claims_keep_no_queue_place_and_block_no_other_claim, &capabilities::several)
+    adapter, several_refused_claims_keep_no_queue_place_and_block_no_other_claim, &capabilities::create_all)
 {
     const auto mode = env.capabilities().shared ? lock_mode::shared : lock_mode::exclusive;
     const auto holder = mode == lock_mode::shared ? env.shared("b") : env.exclusive("b");
@@ -182,8 +182,8 @@ COLOCK_CONTRACT_CASE(
         env.check_not_held(each);
 }
 
-COLOCK_CONTRACT_CASE(
-    adapter, several_locks_are_granted_after_the_holders_have_expired, &capabilities::several, &capabilities::expires)
+COLOCK_CONTRACT_CASE(adapter, several_locks_are_granted_after_the_holders_have_expired, &capabilities::create_all,
+    &capabilities::expires)
 {
     const auto expired = env.exclusive("a", env.short_ttl());
     env.grant(expired);
@@ -201,7 +201,7 @@ COLOCK_CONTRACT_CASE(
     release_all(env, all);
 }
 
-COLOCK_CONTRACT_CASE(adapter, each_of_several_locks_has_its_own_ttl, &capabilities::several, &capabilities::expires)
+COLOCK_CONTRACT_CASE(adapter, each_of_several_locks_has_its_own_ttl, &capabilities::create_all, &capabilities::expires)
 {
     const auto brief = env.exclusive("a", env.short_ttl()), lasting = env.exclusive("b");
     env.grant_all({brief, lasting});
@@ -219,7 +219,7 @@ COLOCK_CONTRACT_CASE(adapter, each_of_several_locks_has_its_own_ttl, &capabiliti
     env.release_held(eternal);
 }
 
-COLOCK_CONTRACT_CASE(adapter, several_refused_claims_can_be_created_one_by_one, &capabilities::several)
+COLOCK_CONTRACT_CASE(adapter, several_refused_claims_can_be_created_one_by_one, &capabilities::create_all)
 {
     const auto holder = env.exclusive("b");
     env.grant(holder);
@@ -238,7 +238,7 @@ COLOCK_CONTRACT_CASE(adapter, several_refused_claims_can_be_created_one_by_one, 
     release_all(env, together);
 }
 
-COLOCK_CONTRACT_CASE(adapter, concurrent_requests_for_the_same_keys_are_never_both_granted, &capabilities::several)
+COLOCK_CONTRACT_CASE(adapter, concurrent_requests_for_the_same_keys_are_never_both_granted, &capabilities::create_all)
 {
     const auto other = env.another();
     for (int round = 0; round < 20; ++round) {

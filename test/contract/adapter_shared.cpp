@@ -119,7 +119,7 @@ COLOCK_CONTRACT_CASE(adapter, a_semaphore_admits_up_to_each_claims_own_limit, &c
     const auto first = env.shared("k", 2), second = env.shared("k", 2);
     const auto third = env.shared("k", 3), unlimited = env.shared("k");
     const auto single = [](std::size_t limit) -> claim_ptr {
-        return new plain_claim({.key = "k", .mode = lock_mode::shared, .max_holders = limit, .queues = false});
+        return new plain_claim({.key = "k", .mode = lock_mode::shared, .max_holders = limit, .keeps_place = false});
     };
     env.grant(first);
     env.grant(second);

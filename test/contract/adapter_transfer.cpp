@@ -237,7 +237,7 @@ COLOCK_CONTRACT_CASE(adapter, lock_of_a_semaphore_holder_is_adopted, &capabiliti
     env.grant(first);
     env.grant(second);
     const plain_claim_ptr third(new plain_claim(
-        {.key = "k", .mode = lock_mode::shared, .max_holders = 2, .ttl = driver::long_ttl, .queues = false}));
+        {.key = "k", .mode = lock_mode::shared, .max_holders = 2, .ttl = driver::long_ttl, .keeps_place = false}));
     env.check_refused(third);
     // The semaphore is full, and stays full.
     env.take_over(env.export_ticket(first), next);

@@ -130,7 +130,7 @@ constexpr std::pair<contract_case::need, const char*> need_names[] = {
     {&capabilities::list, "lists"},
     {&capabilities::lists_fence, "fences in its lists"},
     {&capabilities::events, "events"},
-    {&capabilities::several, "creates of several locks in one step"},
+    {&capabilities::create_all, "creates of several locks in one step"},
     {&capabilities::groups, "groups by their id"},
     {&capabilities::extends_groups, "extensions of a group by its id"},
     {&capabilities::tickets, "tickets"},

@@ -30,7 +30,7 @@ const registration sqlite_backend({
 });
 
 constexpr capabilities simulated_capabilities{
-    .no_ttl = true, .fence = true, .list = true, .events = true, .several = true};
+    .no_ttl = true, .fence = true, .list = true, .events = true, .create_all = true};
 
 const registration simulated_backend({
     .name = "simulated",
@@ -64,7 +64,7 @@ protected:
 };
 
 constexpr capabilities lasting_capabilities{
-    .no_ttl = true, .fence = true, .list = true, .events = true, .several = true, .expires = false};
+    .no_ttl = true, .fence = true, .list = true, .events = true, .create_all = true, .expires = false};
 
 const registration lasting_backend({
     .name = "lasting",

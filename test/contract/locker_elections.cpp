@@ -76,13 +76,13 @@ COLOCK_CONTRACT_CASE(locker, leader_is_named, &capabilities::lists_fence)
     const auto mine = env.make_locker({.owner = "me", .host = "here"}), other = env.make_other_locker();
     const election candidate(mine, "k", {.comment = "why"}), watched(other, "k");
     BOOST_TEST(!run_coro(env.io(), watched.leader()).has_value());
-    auto change = testing::start(env.io(), watched.changed(0));
+    auto change = testing::start(env.io(), watched.next_leader(0));
     auto held = run_coro(env.io(), candidate.campaign());
     pass_slowly_until(env, [&] { return change.done(); });
     const leader expected{.owner = "me", .host = "here", .comment = "why", .term = held.term()};
     BOOST_TEST((change.get(env.io()) == expected));
     BOOST_TEST((run_coro(env.io(), watched.leader()) == expected));
-    change = testing::start(env.io(), watched.changed(expected.term));
+    change = testing::start(env.io(), watched.next_leader(expected.term));
     run_coro(env.io(), held.resign(on_failure::raise));
     BOOST_TEST(!run_coro(env.io(), candidate.leader()).has_value());
     held = run_coro(env.io(), candidate.campaign());
@@ -97,7 +97,7 @@ COLOCK_CONTRACT_CASE(locker, leader_is_unsupported_without_fences_in_lists)
         return;
     const election asked(env.make_locker(), "k");
     BOOST_TEST((failure_of<validation_error>(env, asked.leader()) == errc::unsupported));
-    BOOST_TEST((failure_of<validation_error>(env, asked.changed(0)) == errc::unsupported));
+    BOOST_TEST((failure_of<validation_error>(env, asked.next_leader(0)) == errc::unsupported));
 }
 
 } // namespace colock::contract

@@ -17,7 +17,7 @@ const registration memory_backend({
         .list = true,
         .lists_fence = true,
         .events = true,
-        .several = true,
+        .create_all = true,
         .groups = true,
         .extends_groups = true,
         .tickets = true,

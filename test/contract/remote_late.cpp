@@ -69,7 +69,7 @@ COLOCK_REMOTE_CASE(late_create_of_a_dead_connection_never_causes_two_holders)
     });
 }
 
-COLOCK_REMOTE_CASE(late_create_of_several_never_causes_two_holders, &capabilities::several)
+COLOCK_REMOTE_CASE(late_create_of_several_never_causes_two_holders, &capabilities::create_all)
 {
     for_free_and_held(env, [&](bool taken) {
         const auto claim = env.exclusive("k"), claim_of_l = env.exclusive("l");
@@ -109,7 +109,7 @@ COLOCK_REMOTE_CASE(late_hand_over_of_a_dead_connection_never_causes_two_holders)
     for_free_and_held(env, [&](bool taken) {
         const auto claim = env.exclusive("k"), next = env.exclusive("k");
         env.grant(claim);
-        next->set_sent(lease_clock::now());
+        next->set_operation_start(lease_clock::now());
         const auto outcome = send_before_disconnect(env, env.backend().hand_over(claim, next));
         BOOST_TEST_REQUIRE(outcome.created.status == create_status::failed);
         next->mark_in_doubt();

@@ -221,7 +221,7 @@ COLOCK_REMOTE_CASE(a_hand_over_that_is_lost_leaves_one_holder_at_most)
     });
 }
 
-COLOCK_REMOTE_CASE(a_create_of_several_that_is_lost_leaves_no_orphans, &capabilities::several)
+COLOCK_REMOTE_CASE(a_create_of_several_that_is_lost_leaves_no_orphans, &capabilities::create_all)
 {
     for_each_loss(env, [&](lost_part what) {
         const std::vector all{env.exclusive("a"), env.exclusive("b"), env.exclusive("c")};
@@ -242,7 +242,7 @@ COLOCK_REMOTE_CASE(a_create_of_several_that_is_lost_leaves_no_orphans, &capabili
     });
 }
 
-COLOCK_REMOTE_CASE(a_create_of_several_after_a_lost_one_finds_its_own_grants, &capabilities::several)
+COLOCK_REMOTE_CASE(a_create_of_several_after_a_lost_one_finds_its_own_grants, &capabilities::create_all)
 {
     for_each_loss(env, [&](lost_part what) {
         const std::vector all{env.exclusive("a"), env.exclusive("b")};
@@ -259,7 +259,7 @@ COLOCK_REMOTE_CASE(a_create_of_several_after_a_lost_one_finds_its_own_grants, &c
     });
 }
 
-COLOCK_REMOTE_CASE(several_refused_claims_in_doubt_can_be_released, &capabilities::several)
+COLOCK_REMOTE_CASE(several_refused_claims_in_doubt_can_be_released, &capabilities::create_all)
 {
     for_each_loss(env, [&](lost_part what) {
         const auto other = env.exclusive("b");

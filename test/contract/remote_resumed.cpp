@@ -18,11 +18,11 @@ namespace {
 constexpr auto first_owner = "first";
 constexpr auto next_owner = "next";
 
-plain_claim_ptr make_claim(const char* key, const char* owner, bool queues = true)
+plain_claim_ptr make_claim(const char* key, const char* owner, bool keeps_place = true)
 {
     return new plain_claim({.key = key,
         .ttl = driver::long_ttl,
-        .queues = queues,
+        .keeps_place = keeps_place,
         .owner = std::make_shared<const owner_data>(owner_data{.owner = owner})});
 }
 

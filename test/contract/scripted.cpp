@@ -55,14 +55,14 @@ struct client
     void set_silent()
     {
         if (!is_connected)
-            script->contact().connecting("server");
+            script->contact().set_connecting("server");
         set(step::lose_request().delay(timeout).before([this] { lose(no_answer); }), step::hold());
     }
     void set_refusing()
     {
         lose(refused);
         const auto report = [this] {
-            script->contact().down(make_failure(errc::unavailable, "nobody is there", refused), "server");
+            script->contact().set_down(make_failure(errc::unavailable, "nobody is there", refused), "server");
         };
         set(step::fail(errc::unavailable, "nobody is there", refused).before(report), step::fail(errc::unavailable));
     }
@@ -71,12 +71,12 @@ struct client
     {
         if (std::exchange(is_connected, true))
             return;
-        script->contact().up();
+        script->contact().set_up();
     }
     void lose(const error_code& why)
     {
         if (std::exchange(is_connected, false))
-            script->contact().down(why);
+            script->contact().set_down(why);
     }
 
     const std::shared_ptr<testing::scripted_adapter> script;
@@ -199,7 +199,7 @@ const remote_registration scripted_backend({
         .list = true,
         .lists_fence = true,
         .events = true,
-        .several = true,
+        .create_all = true,
         .groups = true,
         .extends_groups = true,
         .tickets = true},

@@ -78,7 +78,7 @@ public:
     }
     // Called when the server does not answer. The session may survive: observers are notified that each held lock is at
     // risk.
-    void on_silence() { contact().down(boost::asio::error::timed_out); }
+    void on_silence() { contact().set_down(boost::asio::error::timed_out); }
     // Called when the server has reported the end of the session.
     void on_session_lost() { std::exchange(session_, nullptr)->end(); }
 

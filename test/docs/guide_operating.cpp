@@ -154,7 +154,7 @@ BOOST_AUTO_TEST_CASE(busy_or_down)
 
     using colock::testing::operation;
     script->always(operation::create, colock::testing::step::fail(colock::errc::unavailable, "nobody listens"));
-    script->contact().down(colock::make_failure(colock::errc::unavailable, "nobody listens"), "here:1");
+    script->contact().set_down(colock::make_failure(colock::errc::unavailable, "nobody listens"), "here:1");
     auto third = colock::testing::start(io, rebuild_index(remote));
     colock::testing::run_ready(io);
     virtual_clock::advance_by_steps(io, 11s, 500ms);

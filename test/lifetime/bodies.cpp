@@ -159,7 +159,7 @@ BOOST_AUTO_TEST_CASE(loss_reports_why_the_lease_could_not_be_renewed)
                 } catch (const boost::system::system_error&) {
                 }
                 if (each.connection_failure)
-                    env.script->contact().down(each.connection_failure, "here:1");
+                    env.script->contact().set_down(each.connection_failure, "here:1");
                 co_await asio::this_coro::reset_cancellation_state(asio::disable_cancellation());
                 co_await sleep_for(2s);
             }));

@@ -87,7 +87,7 @@ BOOST_AUTO_TEST_CASE(unanswered_attempt_is_counted_and_reported_with_the_known_c
         auto acquiring = env.start(env.locker->acquire("k", {.retry = within(3s)}));
         env.ready();
         if (known)
-            env.script->contact().down(no_connection(), "here:1");
+            env.script->contact().set_down(no_connection(), "here:1");
         env.advance(2s);
         BOOST_TEST(!acquiring.done());
         env.advance(1s);
@@ -113,13 +113,13 @@ BOOST_AUTO_TEST_CASE(loss_and_return_of_a_connection_change_the_reported_error)
             env.ready();
         return result;
     };
-    env.script->contact().down(connection_refused);
+    env.script->contact().set_down(connection_refused);
     BOOST_TEST(end_of_one() == "unavailable, refused: the connection was lost");
-    env.script->contact().up();
+    env.script->contact().set_up();
     BOOST_TEST(end_of_one().starts_with("unknown"));
-    env.script->contact().down(no_connection(), "here:1");
+    env.script->contact().set_down(no_connection(), "here:1");
     BOOST_TEST(end_of_one() == "unavailable, refused: no connection");
-    env.script->contact().up();
+    env.script->contact().set_up();
     BOOST_TEST(end_of_one().starts_with("unknown"));
     finish_cleanup(env);
 }
@@ -139,19 +139,19 @@ BOOST_AUTO_TEST_CASE(request_that_waits_for_the_first_connection_is_not_in_doubt
         return result;
     };
     const std::string not_connected = "unavailable: no connection to here:1 has been established yet";
-    env.script->contact().connecting("here:1");
+    env.script->contact().set_connecting("here:1");
     BOOST_TEST(end_of_one() == not_connected);
-    env.script->contact().up();
+    env.script->contact().set_up();
     BOOST_TEST(end_of_one().starts_with("unknown"));
     // The connection was closed because it was unused, and is opened again.
-    env.script->contact().connecting("here:1");
+    env.script->contact().set_connecting("here:1");
     BOOST_TEST(end_of_one() == not_connected);
-    env.script->contact().idle();
+    env.script->contact().set_idle();
     BOOST_TEST(end_of_one().starts_with("unknown"));
-    env.script->contact().connecting("here:1");
-    env.script->contact().down(no_connection(), "here:1");
+    env.script->contact().set_connecting("here:1");
+    env.script->contact().set_down(no_connection(), "here:1");
     BOOST_TEST(end_of_one() == "unavailable, refused: no connection");
-    env.script->contact().up();
+    env.script->contact().set_up();
     BOOST_TEST(end_of_one().starts_with("unknown"));
     BOOST_TEST((listener->take() == words{"ready", "refused by here:1: no connection", "reconnected"}));
     finish_cleanup(env);
@@ -168,8 +168,8 @@ BOOST_AUTO_TEST_CASE(failed_attempts_are_repeated_when_contact_is_regained)
         env.ready();
         BOOST_TEST(env.script->count(operation::create) == attempts);
         BOOST_TEST(!acquiring.done());
-        env.script->contact().down(connection_refused);
-        env.script->contact().up();
+        env.script->contact().set_down(connection_refused);
+        env.script->contact().set_up();
     }
     acquiring.get(env.io()) = {};
     finish_cleanup(env);
@@ -184,8 +184,8 @@ BOOST_AUTO_TEST_CASE(request_under_way_is_not_repeated_when_contact_is_regained)
     auto acquiring = env.start(env.locker->acquire("k", {.retry = every_second}));
     env.advance_by_steps(2s, 100ms);
     BOOST_TEST(env.script->count(operation::create) == 2U);
-    env.script->contact().down(connection_refused);
-    env.script->contact().up();
+    env.script->contact().set_down(connection_refused);
+    env.script->contact().set_up();
     env.ready();
     BOOST_TEST(env.script->count(operation::create) == 2U);
     env.locker.reset();
@@ -205,8 +205,8 @@ BOOST_AUTO_TEST_CASE(listening_waiters_ask_again_when_contact_is_regained_unless
         env.script->next(operation::create, step::busy());
         auto acquiring = env.start(env.locker->acquire("k", {.retry = retry_policy::fixed(1h)}));
         env.ready();
-        env.script->contact().down(connection_refused);
-        env.script->contact().up();
+        env.script->contact().set_down(connection_refused);
+        env.script->contact().set_up();
         env.ready();
         BOOST_TEST(acquiring.done() == !fifo);
         env.locker.reset();
@@ -235,8 +235,8 @@ BOOST_AUTO_TEST_CASE(every_one_of_many_waiters_asks_again_when_contact_is_regain
     BOOST_TEST(env.script->count(operation::create) == number_of_keys);
     // Contact that is regained a second time, before the first wake-ups are over, loses none of them.
     for (int times = 0; times < 2; ++times) {
-        env.script->contact().down(connection_refused);
-        env.script->contact().up();
+        env.script->contact().set_down(connection_refused);
+        env.script->contact().set_up();
     }
     env.ready();
     BOOST_TEST(env.script->count(operation::create) >= 2 * number_of_keys);
@@ -282,7 +282,7 @@ BOOST_AUTO_TEST_CASE(waiter_behind_the_head_reports_the_answer_to_the_head)
                     "k", {.retry = how == end::by_time ? within(50s) : retry_policy::fixed(15s).jitter(0).times(3)}));
                 env.ready();
                 if (each.connection_failure)
-                    env.script->contact().down(each.connection_failure, "here:1");
+                    env.script->contact().set_down(each.connection_failure, "here:1");
                 env.advance_by_steps(70s, 1s);
                 BOOST_TEST_REQUIRE(behind_it.done());
                 BOOST_TEST(result_of(env, behind_it) == each.expected);
@@ -313,9 +313,9 @@ BOOST_AUTO_TEST_CASE(lock_is_busy_while_the_request_of_the_head_is_not_overdue)
         env.run(env.locker->acquire_all({"k", "z"}, {.retry = retry_policy::never()})));
     BOOST_TEST(!env.run(env.locker->try_acquire("k")).has_value());
     // A known cause of failure is reported nevertheless.
-    env.script->contact().down(connection_refused);
+    env.script->contact().set_down(connection_refused);
     COLOCK_THROWS(create_error, errc::unavailable, env.acquire("k", {.retry = retry_policy::never()}));
-    env.script->contact().up();
+    env.script->contact().set_up();
     env.script->reset();
     while (env.script->deliver())
         env.ready();
@@ -432,9 +432,9 @@ BOOST_AUTO_TEST_CASE(try_behind_a_failing_head_is_not_reported_as_busy)
     auto head = env.start(env.locker->acquire("k", {.retry = every_second}));
     env.ready();
     BOOST_TEST(try_it() == "busy");
-    env.script->contact().down(no_connection(), "here:1");
+    env.script->contact().set_down(no_connection(), "here:1");
     COLOCK_THROWS(create_error, errc::unavailable, try_it());
-    env.script->contact().up();
+    env.script->contact().set_up();
     env.script->always(operation::create, fails());
     env.script->discard();
     env.advance(5s);

@@ -682,7 +682,7 @@ BOOST_AUTO_TEST_CASE(changed_returns_the_next_leader_and_may_miss_a_term)
     const colock::locker other(env.memory, {.owner = "other"});
     const election mine(*env.locker, "k");
     const election theirs(other, "k");
-    auto first = env.start(mine.changed(0));
+    auto first = env.start(mine.next_leader(0));
     env.advance_by_steps(3s, 100ms);
     BOOST_TEST(!first.done());
     BOOST_TEST(env.script->count(operation::inspect) <= 4U);
@@ -693,7 +693,7 @@ BOOST_AUTO_TEST_CASE(changed_returns_the_next_leader_and_may_miss_a_term)
     BOOST_TEST(seen.owner == "other");
     BOOST_TEST(seen.term == held.term());
 
-    auto second = env.start(mine.changed(seen.term));
+    auto second = env.start(mine.next_leader(seen.term));
     env.advance(2100ms);
     BOOST_TEST(!second.done(), "the same leader is no change");
     env.run(held.resign());
@@ -710,8 +710,8 @@ BOOST_AUTO_TEST_CASE(changed_returns_the_next_leader_and_may_miss_a_term)
     env.ready();
 
     env.script->next(operation::inspect, step::fail(errc::unavailable));
-    COLOCK_THROWS(error, errc::unavailable, env.run(mine.changed(0)));
-    auto third = env.start(mine.changed(next.term));
+    COLOCK_THROWS(error, errc::unavailable, env.run(mine.next_leader(0)));
+    auto third = env.start(mine.next_leader(next.term));
     env.ready();
     env.run(env.locker->shutdown());
     env.ready();
@@ -726,10 +726,11 @@ BOOST_AUTO_TEST_CASE(changed_can_be_cancelled_while_it_waits)
         asio::cancellation_signal cancel;
         error_code result;
         election(*env.locker, "k")
-            .async_changed(0, asio::bind_cancellation_slot(cancel.slot(), [&](error_code code, const leader& found) {
-                result = code;
-                BOOST_TEST((found == leader{}));
-            }));
+            .async_next_leader(
+                0, asio::bind_cancellation_slot(cancel.slot(), [&](error_code code, const leader& found) {
+                    result = code;
+                    BOOST_TEST((found == leader{}));
+                }));
         env.advance(2500ms);
         BOOST_TEST(!result);
         cancel.emit(type);
@@ -748,7 +749,7 @@ BOOST_AUTO_TEST_CASE(a_backend_that_lists_no_fences_has_no_leader_to_name)
     env.locker.emplace(env.script);
     const election asked(*env.locker, "k");
     COLOCK_THROWS(validation_error, errc::unsupported, env.run(asked.leader()));
-    COLOCK_THROWS(validation_error, errc::unsupported, env.run(asked.changed(0)));
+    COLOCK_THROWS(validation_error, errc::unsupported, env.run(asked.next_leader(0)));
     BOOST_TEST(env.script->count(operation::inspect) == 0U);
     // The other functions are supported.
     auto held = env.run(asked.campaign());

@@ -37,7 +37,7 @@ BOOST_AUTO_TEST_CASE(the_time_to_connect_is_not_taken_from_the_ttl)
         else
             acquiring = env.start(env.locker->acquire("k", {.ttl = 5s}));
         env.advance(20s);
-        env.script->contact().up(lease_clock::now());
+        env.script->contact().set_up(lease_clock::now());
         const auto connected = lease_clock::now();
         env.advance(1s);
         env.script->deliver();
@@ -47,11 +47,11 @@ BOOST_AUTO_TEST_CASE(the_time_to_connect_is_not_taken_from_the_ttl)
         BOOST_TEST((held.expires_at() <= connected + 5s));
         BOOST_TEST((held.expires_at() > connected + 4900ms));
         // For a later connection, it is unknown which requests were sent before.
-        env.script->contact().down(errc::unavailable);
+        env.script->contact().set_down(errc::unavailable);
         env.script->next(operation::create, step::hold());
         auto late = env.start(env.locker->try_acquire("late", {.ttl = 5s}));
         env.advance(20s);
-        env.script->contact().up(lease_clock::now());
+        env.script->contact().set_up(lease_clock::now());
         env.script->deliver();
         COLOCK_THROWS(create_error, errc::unavailable, late.get(env.io()));
         held = {};

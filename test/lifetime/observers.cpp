@@ -105,9 +105,9 @@ BOOST_AUTO_TEST_CASE(every_event_is_reported_without_a_mutex)
         BOOST_TEST(observed->count("lost e expired") == 1);
         env.wind_down();
         if (env.script) {
-            env.script->contact().up();
-            env.script->contact().down(errc::unavailable);
-            env.script->contact().up();
+            env.script->contact().set_up();
+            env.script->contact().set_down(errc::unavailable);
+            env.script->contact().set_up();
             env.script->contact().warn("look here");
             for (const auto* event : {"ready", "suspended", "reconnected", "warning"})
                 BOOST_TEST(observed->count(event) == 1);

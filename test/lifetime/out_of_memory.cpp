@@ -283,7 +283,7 @@ BOOST_AUTO_TEST_CASE(the_memory_store_stays_whole)
                 readers.push_back(driver::shared("k"));
                 env.check_refused(readers.back());
                 env.backend().start_wait(
-                    readers.back(), lease_clock::time_point::max(), [&](woken) { ++woken_readers; });
+                    readers.back(), lease_clock::time_point::max(), [&](wait_outcome) { ++woken_readers; });
             }
             if (&operate == &operations[3])
                 clock.skip(3s);

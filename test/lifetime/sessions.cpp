@@ -170,8 +170,8 @@ BOOST_AUTO_TEST_CASE(lost_contact_is_reported_for_each_lock_and_renewals_are_due
     virtual_fixture env(backend_kind::scripted, {.observer = listener});
     auto renewed = env.acquire("r", {.ttl = 1min, .renewal = renewal::automatic});
     auto manual = env.acquire("m", {.ttl = 1min});
-    env.script->contact().up();
-    env.script->contact().down(errc::unavailable);
+    env.script->contact().set_up();
+    env.script->contact().set_down(errc::unavailable);
     env.ready();
     BOOST_TEST(listener->risks == 2);
     BOOST_TEST_REQUIRE(env.script->count(operation::extend) == 1U);
@@ -183,14 +183,14 @@ BOOST_AUTO_TEST_CASE(lost_contact_is_reported_for_each_lock_and_renewals_are_due
     env.advance_by_steps(21s, 1s);
     BOOST_TEST(listener->renewals == 2);
     // Connection attempts that fail while there is no contact do not report another loss of contact.
-    env.script->contact().down(make_failure(errc::unavailable), "here:1");
+    env.script->contact().set_down(make_failure(errc::unavailable), "here:1");
     env.ready();
     BOOST_TEST(listener->risks == 2);
     // A released lock is not at risk.
-    env.script->contact().up();
+    env.script->contact().set_up();
     renewed = {};
     env.ready();
-    env.script->contact().down(errc::unavailable);
+    env.script->contact().set_down(errc::unavailable);
     env.ready();
     BOOST_TEST(listener->risks == 3);
 }
@@ -200,13 +200,13 @@ BOOST_AUTO_TEST_CASE(failed_connection_after_an_idle_time_is_a_loss_of_contact)
     const auto listener = std::make_shared<counting_observer>();
     virtual_fixture env(backend_kind::scripted, {.observer = listener});
     const auto failed = make_failure(errc::unavailable, "nobody listens");
-    env.script->contact().down(failed, "here:1");
-    env.script->contact().up();
+    env.script->contact().set_down(failed, "here:1");
+    env.script->contact().set_up();
     auto held = env.acquire("k", {.ttl = 1min});
     BOOST_TEST(listener->risks == 0);
-    env.script->contact().connecting("here:1");
-    env.script->contact().down(failed, "here:1");
-    env.script->contact().down(failed, "here:1");
+    env.script->contact().set_connecting("here:1");
+    env.script->contact().set_down(failed, "here:1");
+    env.script->contact().set_down(failed, "here:1");
     env.ready();
     BOOST_TEST(listener->risks == 1);
 }

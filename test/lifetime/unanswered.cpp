@@ -180,7 +180,7 @@ BOOST_AUTO_TEST_CASE(timeout_of_the_adapter_is_used_only_if_it_is_short_enough)
     {
         virtual_fixture env(backend_kind::scripted);
         auto limits = env.script->traits().limits;
-        limits.answers_within = within;
+        limits.operation_timeout = within;
         env.script->set_limits(limits);
         env.locker.emplace(env.backend());
         auto held = env.acquire("k", {.ttl = 1h});
@@ -284,7 +284,7 @@ BOOST_AUTO_TEST_CASE(raising_release_reports_why_it_was_not_answered)
         auto releasing = env.start(held.release(on_failure::raise));
         env.ready();
         if (known)
-            env.script->contact().down(make_failure(errc::unavailable, "nobody listens", refused), "there:1");
+            env.script->contact().set_down(make_failure(errc::unavailable, "nobody listens", refused), "there:1");
         env.advance(3s);
         const auto thrown = thrown_by<release_error>([&] { releasing.get(env.io()); });
         BOOST_TEST_REQUIRE(thrown.has_value());
@@ -320,7 +320,7 @@ BOOST_AUTO_TEST_CASE(query_is_never_in_doubt)
                              operation::break_key, operation::purge, operation::extend})
                         env.script->next(each, silent ? step::hold() : step::lose_request());
                     if (known)
-                        env.script->contact().down(no_connection(), "here:1");
+                        env.script->contact().set_down(no_connection(), "here:1");
                     std::optional<error> thrown;
                     const auto ask = [&](auto coroutine) {
                         auto asking = env.start(std::move(coroutine));

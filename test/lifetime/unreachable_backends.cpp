@@ -19,10 +19,10 @@ BOOST_AUTO_TEST_CASE(each_cause_is_reported_once_until_the_backend_returns)
     virtual_fixture env(backend_kind::scripted, {.observer = listener});
     // An observer of two lockers is notified once.
     const colock::locker second(env.backend(), {.observer = listener});
-    const auto fail = [&](std::string_view address) { env.script->contact().down(no_connection(), address); };
+    const auto fail = [&](std::string_view address) { env.script->contact().set_down(no_connection(), address); };
     fail("a:1");
     fail("a:1");
-    env.script->contact().down(make_failure(errc::unavailable, "it is loading"), "a:1");
+    env.script->contact().set_down(make_failure(errc::unavailable, "it is loading"), "a:1");
     fail("a:1");
     fail("b:1");
     BOOST_TEST((listener->take() ==
@@ -34,8 +34,8 @@ BOOST_AUTO_TEST_CASE(each_cause_is_reported_once_until_the_backend_returns)
     BOOST_TEST((listener->take() == words{}));
     BOOST_TEST((late->take() == words{"refused by b:1: no connection"}));
     for (int i = 0; i < 2; ++i) {
-        env.script->contact().up();
-        env.script->contact().connecting("a:1");
+        env.script->contact().set_up();
+        env.script->contact().set_connecting("a:1");
         fail("a:1");
     }
     BOOST_TEST((listener->take() ==

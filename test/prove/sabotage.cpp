@@ -43,7 +43,7 @@ public:
     {
         below_->start_is_valid(std::move(claim), std::move(done));
     }
-    void start_wait(claim_ptr claim, lease_clock::time_point until, completion<woken> done) override
+    void start_wait(claim_ptr claim, lease_clock::time_point until, completion<wait_outcome> done) override
     {
         below_->start_wait(std::move(claim), until, std::move(done));
     }
@@ -64,7 +64,7 @@ public:
     {
         below_->start_adopt(std::move(ticket), std::move(claim), std::move(done));
     }
-    void start_close(lease_clock::duration deadline, completion<closed> done) override
+    void start_close(lease_clock::duration deadline, completion<close_outcome> done) override
     {
         below_->start_close(deadline, std::move(done));
     }

@@ -49,7 +49,7 @@ adapter_traits model_adapter::traits() const noexcept
 {
     adapter_traits result{.name = "model", .capabilities = options_.can};
     if (options_.reports_timeout)
-        result.limits.answers_within = options_.answer_timeout;
+        result.limits.operation_timeout = options_.answer_timeout;
     return result;
 }
 
@@ -154,7 +154,7 @@ void model_adapter::cut(lease_clock::duration down)
     }
     for (const auto id : sent)
         fail(id, errc::outcome_unknown);
-    post([this] { contact().down(asio::error::connection_reset); });
+    post([this] { contact().set_down(asio::error::connection_reset); });
     end_all_waits();
     network_.after(down, [weak = weak_from_this()] {
         if (const auto alive = std::static_pointer_cast<model_adapter>(weak.lock()))
@@ -166,9 +166,9 @@ void model_adapter::connect()
 {
     is_connected_ = true;
     if (std::exchange(was_connected_, true))
-        post([this] { contact().up(); });
+        post([this] { contact().set_up(); });
     else
-        contact().up();
+        contact().set_up();
     std::vector<std::uint64_t> unsent;
     for (const auto& [id, each] : pending_)
         unsent.push_back(id);
@@ -226,7 +226,7 @@ void model_adapter::start_is_valid(claim_ptr claim, completion<valid_outcome> do
         std::move(done));
 }
 
-void model_adapter::start_wait(claim_ptr claim, time_point /*until*/, completion<woken> done)
+void model_adapter::start_wait(claim_ptr claim, time_point /*until*/, completion<wait_outcome> done)
 {
     const auto id = ++last_id_;
     const claim_data data(*claim);
@@ -333,9 +333,9 @@ void model_adapter::start_adopt(std::string ticket, claim_ptr claim, completion<
         std::move(done));
 }
 
-void model_adapter::start_close(lease_clock::duration /*deadline*/, completion<closed> done)
+void model_adapter::start_close(lease_clock::duration /*deadline*/, completion<close_outcome> done)
 {
-    post([done = std::make_shared<completion<closed>>(std::move(done))] { (*done)({}); });
+    post([done = std::make_shared<completion<close_outcome>>(std::move(done))] { (*done)({}); });
 }
 
 } // namespace colock::simulation

@@ -72,7 +72,7 @@ public:
     void start_release(claim_ptr claim, release_guarantee guarantee, completion<release_outcome> done) override;
     void start_extend(claim_ptr claim, milliseconds ttl, completion<extend_outcome> done) override;
     void start_is_valid(claim_ptr claim, completion<valid_outcome> done) override;
-    void start_wait(claim_ptr claim, time_point until, completion<woken> done) override;
+    void start_wait(claim_ptr claim, time_point until, completion<wait_outcome> done) override;
     void cancel_wait(claim& claim) noexcept override;
     void start_hand_over(claim_ptr held, claim_ptr next, completion<hand_over_outcome> done) override;
     void start_listing(listing_request request, completion<list_outcome> done) override;
@@ -80,7 +80,7 @@ public:
     void start_group(std::string id, group_action what, milliseconds ttl, completion<group_outcome> done) override;
     void start_export(claim_ptr held, completion<export_outcome> done) override;
     void start_adopt(std::string ticket, claim_ptr claim, completion<create_outcome> done) override;
-    void start_close(lease_clock::duration deadline, completion<closed> done) override;
+    void start_close(lease_clock::duration deadline, completion<close_outcome> done) override;
 
 private:
     struct pending_call
@@ -92,7 +92,7 @@ private:
     struct pending_wait
     {
         claim_ptr waiting;
-        completion<woken> done;
+        completion<wait_outcome> done;
     };
 
     /// Sends a request. `execute(store, now)` returns the outcome.

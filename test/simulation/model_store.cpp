@@ -66,7 +66,7 @@ create_outcome model_store::create(const claim_data& wanted, time_point now)
         std::erase_if(at.queue, [&](const auto& each) { return each.expires <= now; });
         if (const auto own = find_token(at.queue, wanted.token); own != at.queue.end())
             own->expires = now + place_lifetime;
-        else if ((can_.fifo || wanted.mode == lock_mode::exclusive) && wanted.queues)
+        else if ((can_.fifo || wanted.mode == lock_mode::exclusive) && wanted.keeps_place)
             at.queue.push_back({wanted, now + place_lifetime});
         report("refuses", wanted.key, wanted.token);
         if (!conflict)

@@ -21,7 +21,7 @@ struct claim_data
 {
     explicit claim_data(const claim& of)
         : key(of.key()), token(of.token()), mode(of.mode()), max_holders(of.max_holders()), ttl(of.ttl()),
-          queues(of.queues()), owner(of.shared_owner())
+          keeps_place(of.keeps_place()), owner(of.shared_owner())
     {
     }
 
@@ -30,7 +30,7 @@ struct claim_data
     lock_mode mode;
     std::size_t max_holders;
     milliseconds ttl;
-    bool queues;
+    bool keeps_place;
     std::shared_ptr<const owner_data> owner;
 };
 

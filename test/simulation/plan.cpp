@@ -24,7 +24,7 @@ setting::setting(std::uint64_t seed)
     can.fifo = random.once_in(3);
     can.events = !random.once_in(4);
     can.fence = !random.once_in(6);
-    can.several = random.once_in(2);
+    can.create_all = random.once_in(2);
     can.groups = can.extends_groups = random.once_in(2);
     can.tickets = random.once_in(2);
     can.expires = !random.once_in(6);
@@ -50,7 +50,7 @@ setting::setting(std::uint64_t seed)
             .fence = true,
             .list = true,
             .events = true,
-            .several = true,
+            .create_all = true,
             .groups = true,
             .extends_groups = true,
             .tickets = true,

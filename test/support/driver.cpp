@@ -68,7 +68,7 @@ plain_claim_ptr driver::shared(std::string key, std::size_t max_holders, std::ch
 
 plain_claim_ptr driver::one_attempt(std::string key, lock_mode mode)
 {
-    return new plain_claim({.key = std::move(key), .mode = mode, .ttl = long_ttl, .queues = false});
+    return new plain_claim({.key = std::move(key), .mode = mode, .ttl = long_ttl, .keeps_place = false});
 }
 
 create_outcome driver::create(const claim_ptr& claim, where at) const

@@ -33,7 +33,7 @@ using plain_claim_ptr = boost::intrusive_ptr<plain_claim>;
 template <class Claim>
 Claim sent_now(Claim claim)
 {
-    claim->set_sent(lease_clock::now());
+    claim->set_operation_start(lease_clock::now());
     return claim;
 }
 

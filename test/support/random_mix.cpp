@@ -121,7 +121,7 @@ void random_mix::draw_setting(bool with_faults)
         setting_.can.fifo = draw_.once_in(2);
         // The store always has a queue. If the core does not know of the queue, groups that are requested in one step
         // would block each other.
-        setting_.can.several = setting_.can.fifo && setting_.can.several;
+        setting_.can.create_all = setting_.can.fifo && setting_.can.create_all;
         setting_.can.events = !draw_.once_in(6);
         setting_.can.expires = !draw_.once_in(6);
         setting_.is_slow = setting_.kind == backend_kind::scripted && draw_.once_in(2);

@@ -190,7 +190,7 @@ public:
     void start_release(claim_ptr claim, release_guarantee guarantee, completion<release_outcome> done) override;
     void start_extend(claim_ptr claim, std::chrono::milliseconds ttl, completion<extend_outcome> done) override;
     void start_is_valid(claim_ptr claim, completion<valid_outcome> done) override;
-    void start_wait(claim_ptr claim, lease_clock::time_point until, completion<woken> done) override;
+    void start_wait(claim_ptr claim, lease_clock::time_point until, completion<wait_outcome> done) override;
     void cancel_wait(claim& claim) noexcept override;
     void start_hand_over(claim_ptr held, claim_ptr next, completion<hand_over_outcome> done) override;
     void start_listing(listing_request request, completion<list_outcome> done) override;
@@ -199,7 +199,7 @@ public:
         std::string id, group_action what, std::chrono::milliseconds ttl, completion<group_outcome> done) override;
     void start_export(claim_ptr held, completion<export_outcome> done) override;
     void start_adopt(std::string ticket, claim_ptr claim, completion<create_outcome> done) override;
-    void start_close(lease_clock::duration deadline, completion<closed> done) override;
+    void start_close(lease_clock::duration deadline, completion<close_outcome> done) override;
     void cancel_close() noexcept override { ++cancelled_closes; }
 
     int cancelled_closes = 0;

@@ -53,7 +53,7 @@ step scripted_adapter::begin(operation what, const claim_ptr& claim, std::chrono
         const std::lock_guard guard(state_->mutex);
         state_->begin_operation(*claim, what);
     }
-    return begin({what, claim->key(), claim->token(), ttl, claim->sent(), claim->in_doubt()});
+    return begin({what, claim->key(), claim->token(), ttl, claim->operation_start(), claim->in_doubt()});
 }
 
 step scripted_adapter::begin(call started)
@@ -221,23 +221,24 @@ void scripted_adapter::start_is_valid(claim_ptr claim, completion<valid_outcome>
     run<valid_outcome>({operation::is_valid, std::move(how), {claim}, send, std::move(done), state_, {claim}});
 }
 
-void scripted_adapter::start_wait(claim_ptr claim, lease_clock::time_point until, completion<woken> done)
+void scripted_adapter::start_wait(claim_ptr claim, lease_clock::time_point until, completion<wait_outcome> done)
 {
     auto how = begin(operation::wait, claim, claim->ttl());
-    const auto send = [claim, until](adapter& backend, completion<woken> end) {
+    const auto send = [claim, until](adapter& backend, completion<wait_outcome> end) {
         backend.start_wait(claim, until, std::move(end));
     };
     {
         const std::lock_guard guard(state_->mutex);
         state_->waiting[claim.get()] = claim;
     }
-    auto ended = [known = std::weak_ptr(state_), subject = claim.get(), end = std::move(done)](woken outcome) mutable {
+    auto ended = [known = std::weak_ptr(state_), subject = claim.get(), end = std::move(done)](
+                     wait_outcome outcome) mutable {
         if (const auto left = known.lock())
             left->end_wait(subject);
         end(outcome);
     };
     if (how.what_ == step::action::hold) {
-        return hold_back<woken>(
+        return hold_back<wait_outcome>(
             {operation::wait, std::move(how), {std::move(claim)}, send, std::move(ended), nullptr, {}});
     }
     if (how.what_ == step::action::fail)
@@ -245,7 +246,7 @@ void scripted_adapter::start_wait(claim_ptr claim, lease_clock::time_point until
     if (timing_ == timing::immediate)
         return send(*backend_, std::move(ended));
     // The pointer is weak because a wait may last as long as its backend exists.
-    send(*backend_, [weak = std::weak_ptr(self()), end = std::move(ended)](woken outcome) mutable {
+    send(*backend_, [weak = std::weak_ptr(self()), end = std::move(ended)](wait_outcome outcome) mutable {
         const auto by = weak.lock();
         const auto where = by ? by->executor() : asio::any_io_executor();
         if (where)
@@ -342,12 +343,13 @@ void scripted_adapter::start_adopt(std::string ticket, claim_ptr claim, completi
     run<create_outcome>({operation::adopt, std::move(how), {claim}, send, std::move(done), state_, {claim}});
 }
 
-void scripted_adapter::start_close(lease_clock::duration deadline, completion<closed> done)
+void scripted_adapter::start_close(lease_clock::duration deadline, completion<close_outcome> done)
 {
     auto how = begin({operation::close, {}, {}, std::chrono::floor<std::chrono::milliseconds>(deadline)});
-    const auto send = [deadline](
-                          adapter& backend, completion<closed> end) { backend.start_close(deadline, std::move(end)); };
-    run<closed>({operation::close, std::move(how), {}, send, std::move(done), nullptr, {}});
+    const auto send = [deadline](adapter& backend, completion<close_outcome> end) {
+        backend.start_close(deadline, std::move(end));
+    };
+    run<close_outcome>({operation::close, std::move(how), {}, send, std::move(done), nullptr, {}});
 }
 
 } // namespace colock::testing

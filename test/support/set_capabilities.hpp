@@ -13,7 +13,7 @@ inline void set_capabilities(virtual_fixture& env, bool fifo, bool several, lock
 {
     auto supported = env.script->traits().capabilities;
     supported.fifo = fifo;
-    supported.several = several;
+    supported.create_all = several;
     env.script->set_capabilities(supported);
     env.locker.emplace(env.backend(), std::move(options));
 }

@@ -23,7 +23,7 @@ public:
         const bool is_undone = !std::exchange(has_undone_, true);
         below_->start_create(claim, [claim, is_undone, done = std::move(done)](create_outcome outcome) mutable {
             if (is_undone) {
-                claim->spend();
+                claim->mark_release_in_doubt();
                 outcome = create_outcome::failed(make_failure(errc::outcome_unknown, "the undo was not answered"));
             }
             done(std::move(outcome));
@@ -41,7 +41,7 @@ public:
     {
         below_->start_is_valid(claim, std::move(done));
     }
-    void start_wait(claim_ptr claim, lease_clock::time_point until, completion<woken> done) override
+    void start_wait(claim_ptr claim, lease_clock::time_point until, completion<wait_outcome> done) override
     {
         below_->start_wait(claim, until, std::move(done));
     }
@@ -57,7 +57,7 @@ public:
                                              create_all_outcome outcome) mutable {
             if (is_undone) {
                 for (const auto& each : claims)
-                    each->spend();
+                    each->mark_release_in_doubt();
                 outcome = {.status = create_status::failed,
                     .why = create_outcome::failed(make_failure(errc::outcome_unknown, "the undo was not answered"))};
             }

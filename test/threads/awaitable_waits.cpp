@@ -79,7 +79,7 @@ BOOST_AUTO_TEST_CASE(waits_are_notified_and_cancelled_from_many_threads)
         threads.emplace_back([&, key = "k" + std::to_string(i)] {
             const claim_ptr claim = driver::exclusive(key);
             for (int round = 0; round < rounds; ++round) {
-                backend->start_wait(claim, lease_clock::time_point::max(), [&, claim](woken) { ++woken_waits; });
+                backend->start_wait(claim, lease_clock::time_point::max(), [&, claim](wait_outcome) { ++woken_waits; });
                 if (round % 3 == 0)
                     std::this_thread::yield();
                 backend->cancel_wait(*claim);

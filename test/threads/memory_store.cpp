@@ -72,14 +72,14 @@ private:
     create_status create(const claim_ptr& claim)
     {
         auto status = create_status::failed;
-        claim->set_sent(lease_clock::now());
+        claim->set_operation_start(lease_clock::now());
         backend_->start_create(claim, [&](create_outcome outcome) { status = outcome.status; });
         return status;
     }
 
     void release(const claim_ptr& claim)
     {
-        claim->set_sent(lease_clock::now());
+        claim->set_operation_start(lease_clock::now());
         backend_->start_release(claim, release_guarantee::released, [](release_outcome) {});
     }
 
@@ -92,7 +92,7 @@ private:
                 // The claim is destroyed in the queue, or with a grant that arrived meanwhile.
                 return;
             case 1:
-                backend_->start_wait(claim, lease_clock::time_point::max(), [](woken) {});
+                backend_->start_wait(claim, lease_clock::time_point::max(), [](wait_outcome) {});
                 backend_->cancel_wait(*claim);
                 return backend_->start_release(claim, release_guarantee::settled, [](release_outcome) {});
             default:
@@ -109,7 +109,7 @@ private:
     {
         do {
             const auto is_woken = std::make_shared<std::atomic<bool>>(false);
-            backend_->start_wait(claim, lease_clock::time_point::max(), [is_woken](woken) {
+            backend_->start_wait(claim, lease_clock::time_point::max(), [is_woken](wait_outcome) {
                 is_woken->store(true);
                 is_woken->notify_one();
             });

@@ -149,7 +149,7 @@ BOOST_AUTO_TEST_CASE(without_a_script_all_passes_and_nothing_ends_inline)
 {
     BOOST_TEST(!scripted->traits().capabilities.immediate);
     bool ended = false;
-    claim->set_sent(lease_clock::now());
+    claim->set_operation_start(lease_clock::now());
     scripted->start_create(claim, [&](create_outcome) { ended = true; });
     BOOST_TEST(!ended);
     BOOST_TEST(memory->traits().capabilities.immediate);
@@ -338,7 +338,7 @@ BOOST_AUTO_TEST_CASE(held_wait_is_not_woken_until_cancelled)
     env.check_refused(next);
     int woken_times = 0;
     const auto wait = [&] {
-        scripted->start_wait(next, lease_clock::time_point::max(), [&](woken) { ++woken_times; });
+        scripted->start_wait(next, lease_clock::time_point::max(), [&](wait_outcome) { ++woken_times; });
         run_ready(io);
     };
     scripted->next(operation::wait, step::hold());
@@ -359,7 +359,7 @@ BOOST_AUTO_TEST_CASE(a_wait_is_woken_by_a_post)
     env.grant(claim);
     env.check_refused(next);
     bool is_woken = false;
-    scripted->start_wait(next, lease_clock::time_point::max(), [&](woken) { is_woken = true; });
+    scripted->start_wait(next, lease_clock::time_point::max(), [&](wait_outcome) { is_woken = true; });
     direct.backend().start_release(claim, release_guarantee::released, [](release_outcome) {});
     BOOST_TEST(!is_woken);
     run_ready(io);

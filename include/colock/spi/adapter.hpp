@@ -28,8 +28,8 @@ namespace colock::inline v0 {
 /// its completion.
 ///
 /// An adapter contains no cancellation code: a cancelled caller is detached in the core, and an operation that was
-/// started always continues. The core passes claims whose `sent()` is set, and has at most one operation in flight per
-/// claim.
+/// started always continues. The core passes claims whose `operation_start()` is set, and has at most one operation in
+/// flight per claim.
 ///
 /// An adapter ends every operation by itself, within its own operation timeout, with an outcome or a failure. It
 /// reports `errc::unavailable` only if the operation was certainly not carried out and never will be. It reports
@@ -70,7 +70,7 @@ public:
     ///
     /// If the claim already holds the lock, it is granted again for a new ttl, with its existing fence or a greater
     /// one. If the lock is busy, the claim keeps its place in the backend's queue, provided that the backend has a
-    /// queue and the claim `queues()`.
+    /// queue and `claim::keeps_place()` is true.
     virtual void start_create(claim_ptr claim, completion<create_outcome> done) = 0;
     /// Releases a lock. The outcome is `released` only if the claim held the lock, otherwise `not_held`. Never affects
     /// the grant of another holder. Idempotent. After `failed`, the core calls the function again.
@@ -94,7 +94,7 @@ public:
     /// adapter must check the lock again, or have subscribed before.
     ///
     /// The default never ends by itself, which is correct only without `capabilities::events`.
-    virtual void start_wait(claim_ptr claim, lease_clock::time_point until, completion<woken> done);
+    virtual void start_wait(claim_ptr claim, lease_clock::time_point until, completion<wait_outcome> done);
     /// Ends the wait of this claim, if there is one. The completion of that wait may be called or destroyed, now or
     /// later. The core may start another wait for the same claim at once, and ignores the completion of the old wait.
     /// The core starts no other operation for a claim before its wait has ended or was cancelled.
@@ -146,7 +146,7 @@ public:
     /// Closes each connection when it is no longer used. After `deadline`, operations that are not sent fail, and
     /// operations that are not answered are given up. The adapter can still be used afterwards: until cancel_close(),
     /// each connection is closed again as soon as it is not used.
-    virtual void start_close(lease_clock::duration deadline, completion<closed> done);
+    virtual void start_close(lease_clock::duration deadline, completion<close_outcome> done);
     /// Called from any thread when a locker is made during or after a close, or directly before it. The close ends now,
     /// and must not close or give up anything afterwards. The default does nothing, which is correct if `start_close`
     /// does not end operations of other lockers.
@@ -169,7 +169,7 @@ public:
     [[nodiscard]] bool has_users() const noexcept;
     /// Returns how often a lost connection was established again.
     [[nodiscard]] std::uint64_t reconnects() const noexcept;
-    /// Returns the `connected_at` of the first `contact::up`: before this time, nothing was sent to the backend. A
+    /// Returns the `connected_at` of the first `contact::set_up`: before this time, nothing was sent to the backend. A
     /// lease that was requested earlier is counted from this time, so that the time to connect does not shorten the
     /// lease.
     [[nodiscard]] lease_clock::time_point connected_at() const noexcept;
@@ -185,8 +185,8 @@ public:
     [[nodiscard]] virtual failure_ptr connection_failure() const;
 
     /// Awaitable form of start_create. This function and the next ones are for direct use, for example in tests. If the
-    /// lease matters, call `set_sent` on the claim before. Cancellation: not supported; the functions return when the
-    /// operation has ended.
+    /// lease matters, call `set_operation_start` on the claim before. Cancellation: not supported; the functions return
+    /// when the operation has ended.
     [[nodiscard]] asio::awaitable<create_outcome> create(claim_ptr claim);
     /// Awaitable form of start_release.
     [[nodiscard]] asio::awaitable<release_outcome> release(claim_ptr claim, release_guarantee guarantee);
@@ -195,14 +195,14 @@ public:
     /// Awaitable form of start_is_valid.
     [[nodiscard]] asio::awaitable<valid_outcome> is_valid(claim_ptr claim);
     /// Awaitable form of start_wait.
-    [[nodiscard]] asio::awaitable<woken> wait(claim_ptr claim, lease_clock::time_point until);
+    [[nodiscard]] asio::awaitable<wait_outcome> wait(claim_ptr claim, lease_clock::time_point until);
     /// Awaitable form of start_hand_over.
     [[nodiscard]] asio::awaitable<hand_over_outcome> hand_over(claim_ptr held, claim_ptr next);
     /// Awaitable form of start_listing. Returns only the locks that match the filter, and cursors as a locker returns
     /// them, which name the backend.
     [[nodiscard]] asio::awaitable<list_outcome> listing(listing_request request);
     /// Awaitable form of start_close.
-    [[nodiscard]] asio::awaitable<closed> close(lease_clock::duration deadline);
+    [[nodiscard]] asio::awaitable<close_outcome> close(lease_clock::duration deadline);
 
 protected:
     /// Called once during the shutdown of the execution context, when the context runs no more threads. `executor()` is

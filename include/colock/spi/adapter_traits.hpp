@@ -26,7 +26,7 @@ struct adapter_limits
     /// An operation timeout that the adapter enforces with its own timer. If it is not longer than the operation
     /// timeout of the locker, the core starts no timer for releases, extensions and queries. 0: none, and the core
     /// starts a timer for each of them. Keep 0 unless every operation certainly ends within the time.
-    std::chrono::milliseconds answers_within{0};
+    std::chrono::milliseconds operation_timeout{0};
 };
 
 /// Name, capabilities and limits of an adapter.

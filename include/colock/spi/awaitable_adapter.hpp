@@ -30,7 +30,7 @@ public:
     void start_release(claim_ptr claim, release_guarantee guarantee, completion<release_outcome> done) final;
     void start_extend(claim_ptr claim, std::chrono::milliseconds ttl, completion<extend_outcome> done) final;
     void start_is_valid(claim_ptr claim, completion<valid_outcome> done) final;
-    void start_wait(claim_ptr claim, lease_clock::time_point until, completion<woken> done) final;
+    void start_wait(claim_ptr claim, lease_clock::time_point until, completion<wait_outcome> done) final;
     void cancel_wait(claim& claim) noexcept final;
     void start_hand_over(claim_ptr held, claim_ptr next, completion<hand_over_outcome> done) final;
     void start_listing(listing_request request, completion<list_outcome> done) final;
@@ -39,7 +39,7 @@ public:
         std::string id, group_action what, std::chrono::milliseconds ttl, completion<group_outcome> done) final;
     void start_export(claim_ptr held, completion<export_outcome> done) final;
     void start_adopt(std::string ticket, claim_ptr claim, completion<create_outcome> done) final;
-    void start_close(lease_clock::duration deadline, completion<closed> done) final;
+    void start_close(lease_clock::duration deadline, completion<close_outcome> done) final;
 
 protected:
     /// Must be overridden: the body of adapter::start_create.
@@ -68,7 +68,7 @@ protected:
     /// May be overridden: the body of adapter::start_listing. Required for `capabilities::list`. Default:
     /// `errc::unsupported`.
     [[nodiscard]] virtual asio::awaitable<list_outcome> do_listing(listing_request request);
-    /// May be overridden: the body of adapter::start_create_all. Required for `capabilities::several`. Default:
+    /// May be overridden: the body of adapter::start_create_all. Required for `capabilities::create_all`. Default:
     /// `errc::unsupported`.
     [[nodiscard]] virtual asio::awaitable<create_all_outcome> do_create_all(std::vector<claim_ptr> claims);
     /// May be overridden: the body of adapter::start_group. Required for `capabilities::groups` and

@@ -6,8 +6,8 @@
 namespace colock::inline v0 {
 
 /// The features of a backend. The locker rejects an unsupported operation with
-/// `errc::unsupported` before anything is sent. The default values are always correct, though not always the fastest:
-/// set a field only if the contract test suite confirms it.
+/// `errc::unsupported` before anything is sent. The default values are correct for every backend, though not the
+/// fastest, except for `expires`. Change a field only if the contract test suite confirms it.
 struct capabilities
 {
     /// Shared locks are supported.
@@ -25,12 +25,12 @@ struct capabilities
     /// `start_listing` is supported.
     bool list = false;
     /// The status of a lock that `inspect` and `list` report contains its fence. Without this feature,
-    /// `election::leader` and `election::changed` are not supported.
+    /// `election::leader` and `election::next_leader` are not supported.
     bool lists_fence = false;
     /// A release ends a `wait`. Without this feature, the core waits by a timer alone and never calls `wait`.
     bool events = false;
-    /// `create_all` is supported: several exclusive locks in one step.
-    bool several = false;
+    /// `start_create_all` is supported: several exclusive locks in one step.
+    bool create_all = false;
     /// `group` can release all locks of a group by its id, including those of other processes.
     bool groups = false;
     /// `group` can also extend all locks of a group.

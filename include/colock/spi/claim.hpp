@@ -33,7 +33,7 @@ struct claim_request
     /// Time to live of the grant; 0: until released.
     std::chrono::milliseconds ttl{30'000};
     /// False for a single attempt: a backend with a queue must not keep a place for this claim.
-    bool queues = true;
+    bool keeps_place = true;
     /// Never null.
     std::shared_ptr<const owner_data> owner = std::make_shared<const owner_data>();
 };
@@ -49,7 +49,8 @@ public:
     /// Makes a claim that has not been sent yet.
     explicit claim(claim_request&& request)
         : key_(std::move(request.key)), owner_(std::move(request.owner)), hash_(std::hash<std::string>{}(key_)),
-          max_holders_(request.max_holders), ttl_(request.ttl.count()), mode_(request.mode), queues_(request.queues)
+          max_holders_(request.max_holders), ttl_(request.ttl.count()), mode_(request.mode),
+          keeps_place_(request.keeps_place)
     {
     }
     claim(const claim&) = delete;
@@ -79,7 +80,7 @@ public:
         return std::chrono::milliseconds(ttl_.load(std::memory_order_relaxed));
     }
     /// Returns whether a backend with a queue may keep a place for this claim.
-    [[nodiscard]] bool queues() const noexcept { return queues_; }
+    [[nodiscard]] bool keeps_place() const noexcept { return keeps_place_; }
     /// Returns the owner data.
     [[nodiscard]] const owner_data& owner() const noexcept { return *owner_; }
     /// Returns the owner data for an adapter that keeps them longer than the claim exists.
@@ -99,9 +100,9 @@ public:
     /// Returns the time at which the core started the current operation. An expiry that an adapter counts from this
     /// time is never earlier than the expiry that the holder uses. On a backend that answers at once, a release may
     /// still have the time of an earlier operation; this does not affect the claims of others.
-    [[nodiscard]] lease_clock::time_point sent() const noexcept
+    [[nodiscard]] lease_clock::time_point operation_start() const noexcept
     {
-        return lease_clock::time_point(lease_clock::duration(sent_.load(std::memory_order_relaxed)));
+        return lease_clock::time_point(lease_clock::duration(operation_start_.load(std::memory_order_relaxed)));
     }
 
     /// Returns whether an attempt of this claim has an unknown outcome. Such a claim ends with a release whose
@@ -121,21 +122,21 @@ public:
         return std::chrono::milliseconds(late_ttl_.load(std::memory_order_relaxed));
     }
     /// Lowers late_ttl() to `ttl`, if it is greater.
-    void may_arrive_late(std::chrono::milliseconds ttl) noexcept
+    void lower_late_ttl(std::chrono::milliseconds ttl) noexcept
     {
         auto known = late_ttl_.load(std::memory_order_relaxed);
         while (ttl.count() < known && !late_ttl_.compare_exchange_weak(known, ttl.count(), std::memory_order_relaxed))
             continue;
     }
     /// Resets late_ttl(). Called by an adapter that has proof that no request can shorten the lease.
-    void clear_late() noexcept { late_ttl_.store(never_late, std::memory_order_relaxed); }
+    void clear_late_ttl() noexcept { late_ttl_.store(never_late, std::memory_order_relaxed); }
 
     /// Returns whether a release of this claim has an unknown outcome. If that release arrived late, it would remove a
     /// later grant of this claim. The core therefore continues with another claim, and cleans up this one. Set by the
     /// core, or by an adapter whose create releases a grant that it cannot keep.
-    [[nodiscard]] bool spent() const noexcept { return spent_.load(std::memory_order_relaxed); }
-    /// Sets spent(), which is never reset.
-    void spend() noexcept { spent_.store(true, std::memory_order_relaxed); }
+    [[nodiscard]] bool release_in_doubt() const noexcept { return release_in_doubt_.load(std::memory_order_relaxed); }
+    /// Sets release_in_doubt(), which is never reset.
+    void mark_release_in_doubt() noexcept { release_in_doubt_.store(true, std::memory_order_relaxed); }
 
     /// Returns whether other callers of the same locker waited for the key when the release began. Only then does the
     /// core need to know whether other lockers wait too (`release_outcome::others_wait`). An adapter for which this is
@@ -166,10 +167,10 @@ public:
     /// Sets `cancelled()`. This function and the next four are called by the core, and by tests that use an adapter
     /// without the core.
     void cancel() noexcept { cancelled_.store(true, std::memory_order_relaxed); }
-    /// Sets sent().
-    void set_sent(lease_clock::time_point now) noexcept
+    /// Sets operation_start().
+    void set_operation_start(lease_clock::time_point now) noexcept
     {
-        sent_.store(now.time_since_epoch().count(), std::memory_order_relaxed);
+        operation_start_.store(now.time_since_epoch().count(), std::memory_order_relaxed);
     }
     /// Sets ttl(), after an extension has succeeded.
     void set_ttl(std::chrono::milliseconds ttl) noexcept { ttl_.store(ttl.count(), std::memory_order_relaxed); }
@@ -234,17 +235,17 @@ private:
     const std::size_t hash_;
     const std::size_t max_holders_;
     std::atomic<std::chrono::milliseconds::rep> ttl_;
-    std::atomic<lease_clock::rep> sent_{0};
+    std::atomic<lease_clock::rep> operation_start_{0};
     static constexpr auto never_late = std::chrono::milliseconds::max().count();
     std::atomic<std::chrono::milliseconds::rep> late_ttl_{never_late};
     colock::lease lease_;
     const lock_mode mode_;
-    const bool queues_;
+    const bool keeps_place_;
     mutable std::atomic<token_state> token_state_{token_state::none};
     std::atomic<bool> cancelled_{false};
     std::atomic<bool> in_doubt_{false};
     std::atomic<bool> has_local_waiters_{false};
-    std::atomic<bool> spent_{false};
+    std::atomic<bool> release_in_doubt_{false};
 };
 
 /// A reference to a claim, which keeps it alive.

@@ -34,7 +34,7 @@ protected:
 
 /// Whether an adapter can reach its backend. The adapter states each change; this object decides which event follows,
 /// and notifies the observers and the core. An adapter with several connections states the changes of their union:
-/// `up` for the first that is open, `down` when the last is lost.
+/// `set_up` for the first that is open, `set_down` when the last is lost.
 ///
 /// Without memory, an event may be repeated, and a failure may lack its description. No event is lost.
 ///
@@ -51,28 +51,29 @@ public:
 
     /// A connection to `address` is being established, and no other connection exists, so that no operation in flight
     /// has been sent. A caller that gives up meanwhile gets `errc::unavailable`. Observers are not notified.
-    void connecting(std::string_view address) noexcept;
+    void set_connecting(std::string_view address) noexcept;
     /// No connection exists or is being established, because none is needed. Observers are not notified.
-    void idle() noexcept;
+    void set_idle() noexcept;
     /// The backend can be reached. Ends the `connection_failure()`. Observers receive `ready` the first time, and
-    /// `reconnected` after a `down`. They receive nothing after `idle`, or after `connecting` if nothing had failed.
+    /// `reconnected` after a `set_down`. They receive nothing after `set_idle`, or after `set_connecting` if nothing
+    /// had failed.
     ///
-    /// Must not be called again without `down`, `connecting`, `idle` or `report_unreachable` in between: observers
-    /// would receive `reconnected` without a loss. An adapter that needs no connection calls this once, when it is
-    /// made.
+    /// Must not be called again without `set_down`, `set_connecting`, `set_idle` or `report_unreachable` in between:
+    /// observers would receive `reconnected` without a loss. An adapter that needs no connection calls this once, when
+    /// it is made.
     /// \param connected_at the time at which the first connection was established; nothing can have been carried out
     ///     before. See `adapter::connected_at()`. Default: unknown, so that operations may have been sent before.
-    void up(lease_clock::time_point connected_at = {}) noexcept;
+    void set_up(lease_clock::time_point connected_at = {}) noexcept;
     /// The backend cannot be reached. Called for a lost connection, and for each failed attempt to connect. `why` is
     /// the new `connection_failure()`.
     ///
-    /// If the backend was `up`, observers receive `suspended`. Otherwise they receive `unreachable`, once per address
-    /// and cause (or code, if there is no cause) until the backend can be reached again. In both cases each held lock
-    /// is at risk and renewals are due at once, if this is the first failure since the backend was `up`.
+    /// If the backend was `set_up`, observers receive `suspended`. Otherwise they receive `unreachable`, once per
+    /// address and cause (or code, if there is no cause) until the backend can be reached again. In both cases each
+    /// held lock is at risk and renewals are due at once, if this is the first failure since the backend was `set_up`.
     /// \param address the address of the failed attempt
-    void down(const failure_ptr& why, std::string_view address = {}) noexcept;
+    void set_down(const failure_ptr& why, std::string_view address = {}) noexcept;
     /// The connection was lost.
-    void down(const error_code& why) noexcept;
+    void set_down(const error_code& why) noexcept;
 
     /// Reports a message for the operator. Each observer receives the same message once.
     void warn(std::string_view message) noexcept;

@@ -55,8 +55,7 @@ struct create_outcome
     std::uint64_t fence = 0;
     /// Busy: the time until the holder's grant expires, if known; else zero. If there are several holders, the earliest
     /// of these times is always correct. An expiry wakes no waiter, so the core tries again after this time at the
-    /// latest. A backend without events may specify a shorter time after which to
-    /// try again.
+    /// latest. A backend without events may specify a shorter time after which to try again.
     lease_clock::duration retry_after{0};
     /// Busy: the owner of the conflicting lock, for messages; may be empty.
     std::string holder{};
@@ -236,11 +235,11 @@ struct group_outcome
 };
 
 /// Outcome of a wait: the lock may be free now, or an event subscription has become active.
-struct woken
+struct wait_outcome
 {
 };
 /// Outcome of a close.
-struct closed
+struct close_outcome
 {
 };
 

@@ -20,7 +20,7 @@ asio::awaitable<std::optional<leader>> election::leader() const
     return detail::operations::find_leader(locker_.core(), key_);
 }
 
-asio::awaitable<leader> election::changed(std::uint64_t after_term) const
+asio::awaitable<leader> election::next_leader(std::uint64_t after_term) const
 {
     return detail::operations::await_leader(locker_.core(), key_, after_term);
 }

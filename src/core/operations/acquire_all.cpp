@@ -95,7 +95,7 @@ public:
     group_acquire(std::shared_ptr<core> owner, std::vector<group_member> members, const acquire_options& options)
         : core_(std::move(owner)), members_(std::move(members)), options_(options),
           policy_(options.retry.with_defaults(core_->options.retry)),
-          can_ask_in_one_step_(core_->can.several && members_.size() > 1 && members_.size() <= max_keys_per_step &&
+          can_ask_in_one_step_(core_->can.create_all && members_.size() > 1 && members_.size() <= max_keys_per_step &&
                                std::ranges::all_of(members_, &is_exclusive)),
           schedule_(policy_, lease_clock::now())
     {
@@ -243,7 +243,7 @@ asio::awaitable<bool> group_acquire::attempt_in_one_step()
         const bool is_unknown = answer.error->code == errc::outcome_unknown;
         for (auto& each : incomplete_.all()) {
             COLOCK_SOMETIMES(group_in_one_step_fails);
-            if (each.wanted->spent())
+            if (each.wanted->release_in_doubt())
                 each.wanted = take_over_from(*core_, each.wanted);
             if (is_unknown)
                 each.wanted->acquire.mark_first_as_check();

@@ -22,7 +22,7 @@ void release_late_grant(core& self, const record::ptr& wanted, lease_clock::time
         wanted->in_flight = operation::release;
         if (wanted->place.queue)
             wanted->place.queue->answer.error = wanted->outcome().error;
-        wanted->set_sent(now);
+        wanted->set_operation_start(now);
         wanted->releases_late_grant = true;
     }
     actions.run(self);
@@ -41,7 +41,7 @@ void process_answer(core& self, const record::ptr& wanted, retry_schedule& sched
         release_late_grant(self, wanted, now);
         break;
     case create_status::busy:
-        counts = subject.acquire.on_busy(now, now - subject.sent(), holder_expiry(outcome, now));
+        counts = subject.acquire.on_busy(now, now - subject.operation_start(), holder_expiry(outcome, now));
         subject.outcome().holder = std::move(outcome.holder);
         subject.outcome().holder_host = std::move(outcome.holder_host);
         break;
@@ -60,7 +60,7 @@ void process_answer(core& self, const record::ptr& wanted, retry_schedule& sched
 
 void start_wait_at_adapter(core& self, record& wanted, std::uint32_t number, lease_clock::time_point until)
 {
-    self.backend->start_wait(record::ptr(&wanted), until, [subject = record::ptr(&wanted), number](woken) {
+    self.backend->start_wait(record::ptr(&wanted), until, [subject = record::ptr(&wanted), number](wait_outcome) {
         if (const auto alive = subject->weak_core.lock())
             alive->on_woken(subject, number);
     });
@@ -233,7 +233,7 @@ step next_step(core& self, record::ptr& wanted, retry_schedule& schedule, std::o
         return step::granted;
     if (self.closed_to_new.load(std::memory_order_relaxed))
         throw_shutting_down(self, *wanted);
-    if (wanted->spent())
+    if (wanted->release_in_doubt())
         wanted = take_over_from(self, wanted);
     return acquire_step(self, wanted, schedule, now ? *now : lease_clock::now()).take(seen);
 }
@@ -244,7 +244,7 @@ record::ptr take_over_from(core& self, const record::ptr& replaced)
                                                               .mode = replaced->mode(),
                                                               .max_holders = replaced->max_holders(),
                                                               .ttl = replaced->ttl(),
-                                                              .queues = replaced->queues(),
+                                                              .keeps_place = replaced->keeps_place(),
                                                               .owner = replaced->shared_owner()}));
     prepare_token(self, *fresh);
     {
@@ -260,7 +260,7 @@ record::ptr take_over_from(core& self, const record::ptr& replaced)
 bool begin_attempt(record& wanted, lease_clock::time_point now, bool counts)
 {
     wanted.sends_create();
-    wanted.set_sent(now);
+    wanted.set_operation_start(now);
     key_queues::expect_release(wanted);
     return wanted.acquire.on_sent(counts);
 }
@@ -283,7 +283,7 @@ step grant_at_once(core& self, const record::ptr& wanted, lease_clock::time_poin
         (self.queues.may_have(wanted->key_hash()) && is_queued(self, *wanted)) || self.closed_to_new.load())
         return step::again;
     wanted->acquire.on_sent_at_once();
-    wanted->set_sent(now);
+    wanted->set_operation_start(now);
     std::optional<create_outcome> outcome;
     self.backend->start_create(wanted, completion<create_outcome>::into(outcome));
     if (outcome->status != create_status::granted) {

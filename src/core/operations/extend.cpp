@@ -71,7 +71,7 @@ bool begin_extend(core& self, const record::ptr& held, std::chrono::milliseconds
         if (subject.in_flight != operation::none)
             return false;
         actions.add_request(deferred_actions::action::renew, subject);
-        subject.set_sent(now);
+        subject.set_operation_start(now);
         self.leases.apply_requested_ttl(subject, ttl, actions);
         subject.in_flight = operation::extend;
         subject.extension().ttl = ttl;

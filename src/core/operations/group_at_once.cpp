@@ -47,7 +47,7 @@ bool attempt_all(core& self, const std::vector<record::ptr>& wanted, bool is_ret
             self.queues.enter(*each, false, actions.wakes);
         for (const auto& each : wanted) {
             each->sends_create();
-            each->set_sent(now);
+            each->set_operation_start(now);
         }
         if (is_retry)
             ++self.stats.retries;

@@ -37,7 +37,7 @@ query_start begin_is_valid(core& self, const record::ptr& held,
         if (held->in_flight != operation::none)
             return query_start::busy;
         held->in_flight = operation::query;
-        held->set_sent(lease_clock::now());
+        held->set_operation_start(lease_clock::now());
     }
     const auto answered = [held, result](valid_outcome outcome) {
         if (const pinned_core alive{*held})

@@ -96,7 +96,8 @@ last_answer answer_to(const core& self, const record& wanted, lease_clock::time_
     if (!is_sent && wanted.attempts_made == 0)
         return answer_to_first(self, *wanted.place.queue, now);
     auto known = last_answer::from(wanted.outcome(), wanted.acquire.holder_expires());
-    known.is_answered = wanted.attempts_made > 0 && !(is_sent && self.answers.is_overdue(wanted.sent(), now));
+    known.is_answered =
+        wanted.attempts_made > 0 && !(is_sent && self.answers.is_overdue(wanted.operation_start(), now));
     known.is_in_flight = is_sent;
     // Some backends do not name the holder.
     if (const auto* const queue = wanted.place.queue; queue && queue->holder)
@@ -113,7 +114,7 @@ last_answer answer_to_first(const core& self, const key_queue& queue, lease_cloc
     }
     last_answer known = queue.answer;
     const record& first = queue.members.front();
-    known.is_behind = first.in_flight == operation::none || !self.answers.is_overdue(first.sent(), now);
+    known.is_behind = first.in_flight == operation::none || !self.answers.is_overdue(first.operation_start(), now);
     known.is_answered = known.is_answered && known.is_behind;
     return known;
 }

@@ -32,9 +32,9 @@ namespace colock::inline v0::detail::operations {
 // prepare.cpp
 /// Makes the record of an acquire. The record stores the error of invalid input, which is thrown when the operation is
 /// awaited.
-/// \param queues false for a single attempt
+/// \param keeps_place false for a single attempt
 [[nodiscard]] record::ptr prepare(const std::shared_ptr<core>& self, std::string&& key, acquire_options&& options,
-    renewal default_renewal, bool queues, std::string_view group = {});
+    renewal default_renewal, bool keeps_place, std::string_view group = {});
 /// Adds a limit to the retry policy of an acquire.
 /// \param within zero or less: a single attempt
 void limit_wait(const core& self, acquire_options& options, lease_clock::duration within);

@@ -9,7 +9,7 @@ namespace colock::inline v0::detail::operations {
 using namespace std::chrono_literals;
 
 record::ptr prepare(const std::shared_ptr<core>& self, std::string&& key, acquire_options&& options,
-    renewal default_renewal, bool queues, std::string_view group)
+    renewal default_renewal, bool keeps_place, std::string_view group)
 {
     const auto ttl = options.ttl.value_or(self->options.ttl);
     if (!options.retry.empty())
@@ -35,7 +35,7 @@ record::ptr prepare(const std::shared_ptr<core>& self, std::string&& key, acquir
                                           .mode = options.mode,
                                           .max_holders = options.max_holders,
                                           .ttl = ttl,
-                                          .queues = queues,
+                                          .keeps_place = keeps_place,
                                           .owner = std::move(owner)}));
     made->refused = std::move(refused);
     if (!options.retry.empty())

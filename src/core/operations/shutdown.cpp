@@ -12,7 +12,7 @@ namespace colock::inline v0::detail::operations {
 namespace {
 
 /// \param close_timeout maximum time for which the backend continues with pending requests
-void detach_from_backend(core& self, lease_clock::duration close_timeout, completion<closed> done)
+void detach_from_backend(core& self, lease_clock::duration close_timeout, completion<close_outcome> done)
 {
     bool is_last = false;
     {
@@ -20,7 +20,7 @@ void detach_from_backend(core& self, lease_clock::duration close_timeout, comple
         is_last = !std::exchange(self.detached, true) && self.backend->remove_user() && !self.dead;
     }
     if (!is_last)
-        return done(closed{});
+        return done(close_outcome{});
     self.backend->start_close(close_timeout, std::move(done));
     // Another thread may have made another locker before the close began.
     if (self.backend->has_users())
@@ -36,7 +36,7 @@ asio::awaitable<void> close_backend(
     std::shared_ptr<core> self, lease_clock::duration close_timeout, lease_clock::time_point until)
 {
     auto state = std::make_shared<close_state>();
-    detach_from_backend(*self, close_timeout, [state, weak = self->weak_from_this()](closed) {
+    detach_from_backend(*self, close_timeout, [state, weak = self->weak_from_this()](close_outcome) {
         const auto owner = weak.lock();
         if (!owner)
             return;
@@ -101,7 +101,7 @@ void on_last_handle_destroyed(core& self) noexcept
 {
     try {
         self.notifier.begin(shutdown_notifier::scope::waiters);
-        detach_from_backend(self, self.options.operation_timeout, [](closed) {});
+        detach_from_backend(self, self.options.operation_timeout, [](close_outcome) {});
     } catch (const std::bad_alloc&) {
         // The destructor of the last handle must not throw. The connections stay open until the adapter is destroyed.
     }

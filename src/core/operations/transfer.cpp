@@ -40,7 +40,7 @@ void check_tickets_supported(const core& self, std::string key)
 /// Whether a request of the lock is unanswered. Such a request could arrive after the lock was adopted.
 bool is_in_doubt(const record& held)
 {
-    return held.in_doubt() || held.spent() || held.late_ttl() != std::chrono::milliseconds::max();
+    return held.in_doubt() || held.release_in_doubt() || held.late_ttl() != std::chrono::milliseconds::max();
 }
 
 /// Blocks other operations on the lock until `end_detach`, so that a ticket can be made. Returns false, without any

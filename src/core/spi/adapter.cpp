@@ -89,7 +89,7 @@ asio::any_io_executor adapter::executor() const
     return executor_->get();
 }
 
-void adapter::start_wait(claim_ptr, lease_clock::time_point, completion<woken>) {}
+void adapter::start_wait(claim_ptr, lease_clock::time_point, completion<wait_outcome>) {}
 
 void adapter::cancel_wait(claim&) noexcept {}
 
@@ -126,9 +126,9 @@ void adapter::start_adopt(std::string, claim_ptr, completion<create_outcome> don
     done(create_outcome::failed(detail::cannot(traits().name, "take over a lock from another process")));
 }
 
-void adapter::start_close(lease_clock::duration, completion<closed> done)
+void adapter::start_close(lease_clock::duration, completion<close_outcome> done)
 {
-    done(closed{});
+    done(close_outcome{});
 }
 
 void adapter::attach(const std::shared_ptr<observer>& listener)
@@ -225,9 +225,9 @@ asio::awaitable<valid_outcome> adapter::is_valid(claim_ptr claim)
     return await_operation<valid_outcome>(shared_from_this(), &adapter::start_is_valid, std::move(claim));
 }
 
-asio::awaitable<woken> adapter::wait(claim_ptr claim, lease_clock::time_point until)
+asio::awaitable<wait_outcome> adapter::wait(claim_ptr claim, lease_clock::time_point until)
 {
-    return await_operation<woken>(shared_from_this(), &adapter::start_wait, std::move(claim), until);
+    return await_operation<wait_outcome>(shared_from_this(), &adapter::start_wait, std::move(claim), until);
 }
 
 asio::awaitable<hand_over_outcome> adapter::hand_over(claim_ptr held, claim_ptr next)
@@ -241,9 +241,9 @@ asio::awaitable<list_outcome> adapter::listing(listing_request request)
     return await_operation<list_outcome>(shared_from_this(), &detail::start_listing, std::move(request));
 }
 
-asio::awaitable<closed> adapter::close(lease_clock::duration deadline)
+asio::awaitable<close_outcome> adapter::close(lease_clock::duration deadline)
 {
-    return await_operation<closed>(shared_from_this(), &adapter::start_close, deadline);
+    return await_operation<close_outcome>(shared_from_this(), &adapter::start_close, deadline);
 }
 
 } // namespace colock::inline v0

@@ -188,7 +188,7 @@ void awaitable_adapter::start_is_valid(claim_ptr claim, completion<valid_outcome
         [](failure_ptr error) { return valid_outcome{false, std::move(error)}; });
 }
 
-void awaitable_adapter::start_wait(claim_ptr claim, lease_clock::time_point until, completion<woken> done)
+void awaitable_adapter::start_wait(claim_ptr claim, lease_clock::time_point until, completion<wait_outcome> done)
 {
     const auto executor = this->executor();
     if (!executor)
@@ -202,7 +202,7 @@ void awaitable_adapter::start_wait(claim_ptr claim, lease_clock::time_point unti
         asio::bind_cancellation_slot(wait->signal.slot(),
             [this, self = shared_from_this(), wait, &who, done = std::move(done)](const std::exception_ptr&) mutable {
                 if (waits_->end(who, wait))
-                    done(woken{});
+                    done(wait_outcome{});
             }));
 }
 
@@ -246,14 +246,15 @@ void awaitable_adapter::start_adopt(std::string ticket, claim_ptr claim, complet
     spawn(*this, do_adopt(std::move(ticket), std::move(claim)), std::move(done), &create_outcome::failed);
 }
 
-void awaitable_adapter::start_close(lease_clock::duration deadline, completion<closed> done)
+void awaitable_adapter::start_close(lease_clock::duration deadline, completion<close_outcome> done)
 {
     const auto executor = this->executor();
     if (!executor)
         return;
     waits_->notify_cancelled();
     asio::co_spawn(executor, do_close(deadline),
-        [self = shared_from_this(), done = std::move(done)](const std::exception_ptr&) mutable { done(closed{}); });
+        [self = shared_from_this(), done = std::move(done)](
+            const std::exception_ptr&) mutable { done(close_outcome{}); });
 }
 
 asio::awaitable<void> awaitable_adapter::do_wait(claim_ptr, lease_clock::time_point until)

@@ -175,7 +175,7 @@ void contact::notify(Selector is_selected, Event event) noexcept
     }
 }
 
-void contact::connecting(std::string_view address) noexcept
+void contact::set_connecting(std::string_view address) noexcept
 {
     auto why = state_->plain_failure;
     try {
@@ -187,14 +187,14 @@ void contact::connecting(std::string_view address) noexcept
     state_->no_connection = std::move(why);
 }
 
-void contact::idle() noexcept
+void contact::set_idle() noexcept
 {
     const std::lock_guard guard(state_->mutex);
     state_->is_up = false;
     state_->no_connection = nullptr;
 }
 
-void contact::up(lease_clock::time_point connected_at) noexcept
+void contact::set_up(lease_clock::time_point connected_at) noexcept
 {
     bool is_first = false;
     bool is_regained = false;
@@ -229,7 +229,7 @@ void contact::up(lease_clock::time_point connected_at) noexcept
         state_->notify_watchers(&contact_watcher::on_contact_regained);
 }
 
-void contact::down(const failure_ptr& why, std::string_view address) noexcept
+void contact::set_down(const failure_ptr& why, std::string_view address) noexcept
 {
     const error_code cause = why->cause ? why->cause : why->code;
     bool was_up = false;
@@ -250,14 +250,14 @@ void contact::down(const failure_ptr& why, std::string_view address) noexcept
         state_->notify_watchers(&contact_watcher::on_contact_lost);
 }
 
-void contact::down(const error_code& why) noexcept
+void contact::set_down(const error_code& why) noexcept
 {
     auto described = state_->plain_failure;
     try {
         described = make_failure(errc::unavailable, "the connection was lost", why);
     } catch (const std::bad_alloc&) {
     }
-    down(described);
+    set_down(described);
 }
 
 void contact::report_unreachable(const error_code& why, std::string_view address, std::string_view detail) noexcept

@@ -13,12 +13,12 @@ lease_clock::time_point core::note_answer_time(record& asked, create_status answ
 {
     // A request that was made before the first connection existed was sent when the connection was established, at the
     // earliest.
-    asked.set_sent(std::max(asked.sent(), backend->connected_at()));
+    asked.set_operation_start(std::max(asked.operation_start(), backend->connected_at()));
     const auto now = lease_clock::now();
     if (COLOCK_DEFECT(lease_from_answer))
-        asked.set_sent(now);
+        asked.set_operation_start(now);
     if (answer != create_status::failed)
-        answers.add(now - asked.sent());
+        answers.add(now - asked.operation_start());
     return now;
 }
 
@@ -49,12 +49,12 @@ void core::on_created(record& subject, create_outcome&& outcome)
             subject.mark_in_doubt();
             // If this create arrives after a repeated one, it finds the grant, and sets its TTL again.
             if (subject.ttl() > subject.ttl().zero())
-                subject.may_arrive_late(subject.ttl());
+                subject.lower_late_ttl(subject.ttl());
         }
         if (outcome.status == create_status::busy)
             ++stats.busy;
         if (unknown || outcome.status == create_status::granted ||
-            (outcome.status == create_status::busy && subject.queues()))
+            (outcome.status == create_status::busy && subject.keeps_place()))
             subject.left_trace = true;
 
         if (subject.current_phase() == phase::ending) {

@@ -20,8 +20,8 @@ constexpr decltype(release_state::backoff) backoff_cap{2000};
 
 void cleanup_queue::note_request(record& claim, std::chrono::milliseconds ttl) noexcept
 {
-    claim.release_state().latest_expiry = std::max(
-        claim.release_state().latest_expiry, ttl == 0ms ? time_point::max() : saturating_add(claim.sent(), ttl));
+    claim.release_state().latest_expiry = std::max(claim.release_state().latest_expiry,
+        ttl == 0ms ? time_point::max() : saturating_add(claim.operation_start(), ttl));
 }
 
 cleanup_queue::time_point cleanup_queue::release_deadline(const record& ending) const noexcept
@@ -62,7 +62,7 @@ void cleanup_queue::start_release(record& ending, deferred_actions& actions)
     }
     const auto now = lease_clock::now();
     ending.in_flight = operation::release;
-    ending.set_sent(now);
+    ending.set_operation_start(now);
     // The release is reported before it is sent, because another thread may be granted the lock, and report the grant,
     // while the call is still in progress.
     if (shard_.options.observer && shard_.can.immediate && !ending.release_state().is_settling && ending.granted) {
@@ -73,7 +73,7 @@ void cleanup_queue::start_release(record& ending, deferred_actions& actions)
     if (next) {
         next->sends_create();
         next->place.open_to_hand_over = false;
-        next->set_sent(now);
+        next->set_operation_start(now);
         static_cast<void>(next->acquire.on_sent(false));
         key_queues::expect_release(*next);
     } else {
@@ -87,7 +87,8 @@ void cleanup_queue::on_released(record& subject, release_outcome&& outcome, defe
     if (outcome.others_wait && !shard_.can.fifo) {
         if (key_queue* queue = shard_.queues.find(subject)) {
             const auto now = lease_clock::now();
-            queue->yields_until = now + std::clamp<lease_clock::duration>(2 * (now - subject.sent()), 500us, 20ms);
+            queue->yields_until =
+                now + std::clamp<lease_clock::duration>(2 * (now - subject.operation_start()), 500us, 20ms);
         }
     }
     const bool late_grant = subject.releases_late_grant;
@@ -98,7 +99,7 @@ void cleanup_queue::on_released(record& subject, release_outcome&& outcome, defe
         // is cleaned up separately.
         if (outcome.status == release_status::failed && !COLOCK_DEFECT(late_release)) {
             COLOCK_SOMETIMES(release_of_an_acquire_that_continues_fails);
-            subject.spend();
+            subject.mark_release_in_doubt();
         }
         subject.notify(actions.wakes);
     } else if (subject.current_phase() == phase::ending && late_grant) {

@@ -21,7 +21,7 @@ lease_request lease_table::request_of(const record& claim, milliseconds ttl) con
 {
     // A request that may arrive late counts as if it had been the last one.
     const auto counted = std::min(ttl, claim.late_ttl());
-    return {claim.sent(), counted, shard_.backend->max_clock_lead(counted)};
+    return {claim.operation_start(), counted, shard_.backend->max_clock_lead(counted)};
 }
 
 void lease_table::hold(record& wanted, std::uint64_t fence)
@@ -106,7 +106,7 @@ void lease_table::verify(record& held, deferred_actions& actions)
     }
     held.is_to_be_verified = false;
     held.in_flight = operation::query;
-    held.set_sent(lease_clock::now());
+    held.set_operation_start(lease_clock::now());
 }
 
 void lease_table::hand_out(record& held, bool renews, milliseconds max_hold, time_point now)
@@ -188,7 +188,7 @@ void lease_table::start_renewal(record& held, time_point now, deferred_actions& 
     held.in_flight = operation::extend;
     held.extension().ttl = *ttl;
     held.extension().result.reset();
-    held.set_sent(now);
+    held.set_operation_start(now);
     cleanup_queue::note_request(held, *ttl);
 }
 
@@ -303,7 +303,7 @@ void lease_table::apply_requested_ttl(record& held, milliseconds ttl, deferred_a
     cleanup_queue::note_request(held, ttl);
     if (const auto sooner = held.plan.on_shortened(request_of(held, ttl), held.lease().ttl_bound())) {
         held.lease().set_ttl_bound(*sooner);
-        shard_.queues.wake_for_earlier_expiry(held, saturating_add(held.sent(), ttl), actions.wakes);
+        shard_.queues.wake_for_earlier_expiry(held, saturating_add(held.operation_start(), ttl), actions.wakes);
     }
 }
 
@@ -316,7 +316,7 @@ void lease_table::on_extended(record& subject, extend_outcome&& outcome, deferre
     const bool is_renewal = !result && !subject.group_in_progress && subject.plan.renews();
     const bool tells = shard_.options.observer && (result ? !subject.group_in_progress : is_renewal);
     if (outcome.status == extend_status::failed && outcome.error->code == errc::outcome_unknown)
-        subject.may_arrive_late(subject.extension().ttl);
+        subject.lower_late_ttl(subject.extension().ttl);
     if (subject.current_phase() == phase::ended)
         return;
     if (subject.current_phase() == phase::ending) {

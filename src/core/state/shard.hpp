@@ -46,8 +46,8 @@ struct shard
     /// and the adapter reports the better reason.
     [[nodiscard]] bool adapter_ends_in_time() const noexcept
     {
-        return limits.answers_within > limits.answers_within.zero() &&
-               limits.answers_within <= options.operation_timeout;
+        return limits.operation_timeout > limits.operation_timeout.zero() &&
+               limits.operation_timeout <= options.operation_timeout;
     }
     [[nodiscard]] lease_clock::time_point answer_deadline(lease_clock::time_point sent) const noexcept
     {

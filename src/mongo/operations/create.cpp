@@ -47,7 +47,7 @@ private:
     /// For an exclusive lock, the statement shows whether the lock was granted, and the fence is known.
     [[nodiscard]] bool needs_document() const override { return is_shared(); }
     /// A single attempt needs a command of its own, which returns the current holder.
-    [[nodiscard]] bool prefers_own_command() const override { return is_shared() || !claim_->queues(); }
+    [[nodiscard]] bool prefers_own_command() const override { return is_shared() || !claim_->keeps_place(); }
 
     void begin() override
     {
@@ -68,7 +68,7 @@ private:
         const auto* const state = find_state(*claim_);
         if (!is_shared() || (state && (state->granted || state->in_doubt_until != 0)))
             return {};
-        return (claim_->queues() ? "wait " : "try ") + std::to_string(claim_->max_holders());
+        return (claim_->keeps_place() ? "wait " : "try ") + std::to_string(claim_->max_holders());
     }
     void write_for(std::span<batchable_operation* const> all, bson_t& to) override
     {
@@ -98,7 +98,8 @@ private:
         }
         for (auto* const each : all)
             static_cast<create_operation&>(*each).request_expiry_ = expiry;
-        const auto& forms = claim_->queues() ? command_set.batched_several_queues : command_set.batched_several_once;
+        const auto& forms =
+            claim_->keeps_place() ? command_set.batched_several_queues : command_set.batched_several_once;
         (has_ttl ? forms.with_ttl : forms.without_ttl)
             .append_to(to, {{"k", bytes{claim_->key()}}, {"a", array{&tokens}}, {"h", array{&holders}},
                                {"q", static_cast<std::int64_t>(all.size())}, {"n", std::min(max_holders(), no_limit)},
@@ -115,16 +116,16 @@ private:
     {
         const auto& all = commands::get();
         if (is_shared())
-            return by_ttl(claim_->queues() ? all.shared_queues : all.shared_once);
+            return by_ttl(claim_->keeps_place() ? all.shared_queues : all.shared_once);
         if (is_first_)
-            return by_ttl(claim_->queues() ? all.first_exclusive_queues : all.first_exclusive_once);
-        return by_ttl(claim_->queues() ? all.exclusive_queues : all.exclusive_once);
+            return by_ttl(claim_->keeps_place() ? all.first_exclusive_queues : all.first_exclusive_once);
+        return by_ttl(claim_->keeps_place() ? all.exclusive_queues : all.exclusive_once);
     }
     [[nodiscard]] const command_template& get_statement() const
     {
         const auto& all = commands::get();
         if (is_shared())
-            return by_ttl(claim_->queues() ? all.batched_shared_queues : all.batched_shared_once);
+            return by_ttl(claim_->keeps_place() ? all.batched_shared_queues : all.batched_shared_once);
         return by_ttl(all.batched_first_exclusive);
     }
 
@@ -242,7 +243,7 @@ private:
             auto& state = state_of(*claim_);
             state.mark_in_doubt(request_expiry_);
             state.is_waiting_writer =
-                state.is_waiting_writer || (claim_->queues() && claim_->mode() == lock_mode::exclusive);
+                state.is_waiting_writer || (claim_->keeps_place() && claim_->mode() == lock_mode::exclusive);
         }
         done_(create_outcome::failed(std::move(why)));
     }

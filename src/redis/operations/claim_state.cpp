@@ -12,7 +12,7 @@ void note_answer(const client& owner, claim& of, remote::connection_number serve
     if (state->creates.settle(server_connection, owner.lost()))
         of.clear_in_doubt();
     if (state->creates.empty() && state->extends.empty())
-        of.clear_late();
+        of.clear_late_ttl();
 }
 
 } // namespace colock::inline v0::redis::detail

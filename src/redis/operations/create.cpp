@@ -44,7 +44,7 @@ public:
         : owner_(owner), claim_(std::move(claim)), done_(std::move(done)),
           is_grouped_(is_grouped(owner.config(), *claim_)), step_(first)
     {
-        requested_at = claim_->sent();
+        requested_at = claim_->operation_start();
     }
 
     void write(boost::redis::request& request) override
@@ -92,9 +92,9 @@ public:
                 state.creates.add(sent_on);
                 // The lost reply may have said that an intent was stored.
                 const bool by_script = step_ == step::by_script || step_ == step::by_whole_script;
-                state.intent = state.intent || (by_script && claim_->queues());
+                state.intent = state.intent || (by_script && claim_->keeps_place());
                 if (step_ == step::undo || step_ == step::yield_to_writer)
-                    claim_->spend();
+                    claim_->mark_release_in_doubt();
             }
             if (why->code != errc::outcome_unknown)
                 why = make_failure(errc::outcome_unknown, why->detail, why->cause);
@@ -135,10 +135,10 @@ private:
             all.acquire_plain.push(request, form, 1, key(), value(), ttl);
         else if (claim_->mode() == lock_mode::exclusive && is_grouped_)
             all.acquire.push(request, form, 4, key(), config().fence_key, intent(), group(), value(), ttl,
-                claim_->queues() ? intent_ms : 0, state && state->intent ? 1 : 0);
+                claim_->keeps_place() ? intent_ms : 0, state && state->intent ? 1 : 0);
         else if (claim_->mode() == lock_mode::exclusive)
             all.acquire.push(request, form, 3, key(), config().fence_key, intent(), value(), ttl,
-                claim_->queues() ? intent_ms : 0, state && state->intent ? 1 : 0);
+                claim_->keeps_place() ? intent_ms : 0, state && state->intent ? 1 : 0);
         else if (is_grouped_)
             all.acquire_shared.push(request, form, 5, key(), config().fence_key, intent(), config().probe_key, group(),
                 value(), ttl, claim_->max_holders());

@@ -20,7 +20,7 @@ public:
     create_all_operation(client& owner, std::vector<claim_ptr> claims, completion<create_all_outcome> done)
         : script_operation(owner), claims_(std::move(claims)), done_(std::move(done))
     {
-        requested_at = claims_.front()->sent();
+        requested_at = claims_.front()->operation_start();
     }
 
     [[nodiscard]] bool may_anchor() const noexcept override { return step_ == step::take; }
@@ -193,7 +193,7 @@ private:
                     continue;
                 state.creates.add(sent_on);
                 if (step_ == step::undo)
-                    each->spend();
+                    each->mark_release_in_doubt();
             }
             if (why->code != errc::outcome_unknown)
                 why = make_failure(errc::outcome_unknown, why->detail, why->cause);

@@ -48,7 +48,7 @@ private:
         const reply& answer = script_reply.is(reply::kind::array) ? script_reply.at(0) : script_reply;
         // The server has refused the script. The first of the two steps is sent now.
         if (!answer.is(reply::kind::number)) {
-            held_->set_sent(lease_clock::now());
+            held_->set_operation_start(lease_clock::now());
             fallback_.start(*fallback_.backend, std::move(held_), std::move(next_), std::move(done_));
             return;
         }

@@ -24,7 +24,7 @@ public:
     release_operation(client& owner, claim_ptr claim, completion<release_outcome> done, release_guarantee guarantee)
         : script_operation(owner), claim_(std::move(claim)), done_(std::move(done)), guarantee_(guarantee)
     {
-        requested_at = claim_->sent();
+        requested_at = claim_->operation_start();
     }
 
 private:

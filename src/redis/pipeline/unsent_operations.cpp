@@ -29,7 +29,7 @@ bool unsent_operations::end_some()
     for (std::size_t budget = max_per_handler; budget > 0 && !waits_.empty(); --budget) {
         auto ended = std::move(waits_.front());
         waits_.pop_front();
-        ended(woken{});
+        ended(wait_outcome{});
     }
     return !empty();
 }

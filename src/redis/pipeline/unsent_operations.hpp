@@ -41,7 +41,7 @@ private:
 
     send_queue& send_queue_;
     std::deque<part> operations_;
-    std::deque<completion<woken>> waits_;
+    std::deque<completion<wait_outcome>> waits_;
 };
 
 } // namespace colock::inline v0::redis::detail

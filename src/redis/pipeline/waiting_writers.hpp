@@ -23,11 +23,11 @@ public:
     void note_writer(const claim& reader) noexcept
     {
         expiry_of(reader).store(
-            (reader.sent() + memory_duration).time_since_epoch().count(), std::memory_order_relaxed);
+            (reader.operation_start() + memory_duration).time_since_epoch().count(), std::memory_order_relaxed);
     }
     [[nodiscard]] bool may_wait(const claim& reader) noexcept
     {
-        return reader.sent().time_since_epoch().count() < expiry_of(reader).load(std::memory_order_relaxed);
+        return reader.operation_start().time_since_epoch().count() < expiry_of(reader).load(std::memory_order_relaxed);
     }
 
 private:

@@ -51,7 +51,7 @@ public:
         client_->submit(make_is_valid(*client_, std::move(claim), std::move(done)));
     }
 
-    void start_close(lease_clock::duration deadline, completion<closed> done) final
+    void start_close(lease_clock::duration deadline, completion<close_outcome> done) final
     {
         client_->close(deadline, std::move(done));
     }
@@ -61,7 +61,7 @@ protected:
     [[nodiscard]] Client& get_client() const noexcept { return *client_; }
     [[nodiscard]] adapter_limits limits() const noexcept
     {
-        return {.answers_within = client_->config().operation_timeout};
+        return {.operation_timeout = client_->config().operation_timeout};
     }
 
 private:

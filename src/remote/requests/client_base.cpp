@@ -124,7 +124,7 @@ void client_base::complete_closes() noexcept
     // The timer events of the close are not needed any more.
     arm_timer();
     for (auto& each : completions)
-        each(closed{});
+        each(close_outcome{});
 }
 
 void client_base::cancel_close() noexcept
@@ -142,7 +142,7 @@ void client_base::cancel_close() noexcept
     }
 }
 
-void client_base::close(lease_clock::duration timeout, completion<closed> done)
+void client_base::close(lease_clock::duration timeout, completion<close_outcome> done)
 {
     on_strand(*this, [timeout, done = std::move(done)](client_base& self) mutable {
         self.runtime_->closing.push_back(std::move(done));

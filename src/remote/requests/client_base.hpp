@@ -65,7 +65,7 @@ public:
 
     /// Closes each connection when it is not needed, also after the completion of the close. Completes after `timeout`
     /// at the latest.
-    void close(lease_clock::duration timeout, completion<closed> done);
+    void close(lease_clock::duration timeout, completion<close_outcome> done);
     /// Ends the effect of `close`, because the client is used again.
     void cancel_close() noexcept;
     /// Called when the adapter no longer exists. Connections are kept only while operations are in flight.
@@ -137,7 +137,7 @@ protected:
         lease_clock::duration timer_delay{};
 
         /// Completions of the closes in progress.
-        std::vector<completion<closed>> closing{};
+        std::vector<completion<close_outcome>> closing{};
     };
 
     client_base() = default;

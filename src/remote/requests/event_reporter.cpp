@@ -14,16 +14,16 @@ void event_reporter::report(
     case event::none:
         return;
     case event::connecting:
-        return to->connecting(address);
+        return to->set_connecting(address);
     case event::idle:
-        return to->idle();
+        return to->set_idle();
     case event::up:
         // The first request is sent after this call.
-        return to->up(lease_clock::now());
+        return to->set_up(lease_clock::now());
     case event::lost:
-        return to->down(loss);
+        return to->set_down(loss);
     case event::failed:
-        return to->down(problem, address);
+        return to->set_down(problem, address);
     }
 }
 

@@ -62,7 +62,7 @@ std::uint64_t wait_sources::revision(const wait_source& watched) const noexcept
 }
 
 bool wait_sources::wait(const source_ptr& watched, const claim& waiting_claim, std::uint64_t seen,
-    lease_clock::time_point now, connection_number checked_on, completion<woken>& done)
+    lease_clock::time_point now, connection_number checked_on, completion<wait_outcome>& done)
 {
     const std::lock_guard guard(mutex_);
     const auto changes = watched->changes.load(std::memory_order_acquire);
@@ -78,7 +78,7 @@ bool wait_sources::wait(const source_ptr& watched, const claim& waiting_claim, s
 
 bool wait_sources::cancel_wait(const wait_source& watched, const claim& waiting_claim) noexcept
 {
-    completion<woken> dropped;
+    completion<wait_outcome> dropped;
     const std::lock_guard guard(mutex_);
     auto& waiters = const_cast<wait_source&>(watched).waiters;
     const auto found = std::ranges::find(waiters, &waiting_claim, &wait_source::waiter::waiting_claim);
@@ -326,7 +326,7 @@ source_subscription::~source_subscription()
         sources_->remove_user(*watched_, lease_clock::now());
 }
 
-bool source_subscription::wait(const claim& waiting_claim, completion<woken>& done, connection_number checked_on)
+bool source_subscription::wait(const claim& waiting_claim, completion<wait_outcome>& done, connection_number checked_on)
 {
     return sources_->wait(watched_, waiting_claim, seen_, lease_clock::now(), checked_on, done);
 }

@@ -33,7 +33,7 @@ struct wait_source
     struct waiter
     {
         const claim* waiting_claim;
-        completion<woken> done;
+        completion<wait_outcome> done;
         lease_clock::time_point since;
         connection_number checked_on;
     };
@@ -75,7 +75,7 @@ class wait_sources
 {
 public:
     using source_ptr = std::shared_ptr<wait_source>;
-    using completions = std::vector<completion<woken>>;
+    using completions = std::vector<completion<wait_outcome>>;
 
     /// Adds a user of a source. Returns the source and the event counter, to be passed to `wait`.
     [[nodiscard]] std::pair<source_ptr, std::uint64_t> add_user(const std::string& name);
@@ -84,7 +84,7 @@ public:
     /// Stores `done` until the event counter differs from `seen`. Returns false if it already does.
     /// \param checked_on the connection or session in which the caller checked the key; 0: unspecified
     [[nodiscard]] bool wait(const source_ptr& watched, const claim& waiting_claim, std::uint64_t seen,
-        lease_clock::time_point now, connection_number checked_on, completion<woken>& done);
+        lease_clock::time_point now, connection_number checked_on, completion<wait_outcome>& done);
     /// Cancels a wait. Returns false if the claim was not waiting.
     bool cancel_wait(const wait_source& watched, const claim& waiting_claim) noexcept;
     /// Returns whether the subscription of the source is active.
@@ -168,7 +168,7 @@ private:
 inline void wake_all(wait_sources::completions ended)
 {
     for (auto& each : ended)
-        each(woken{});
+        each(wait_outcome{});
 }
 
 /// A subscription to an event source, which lasts as long as this object.
@@ -184,7 +184,8 @@ public:
     /// Marks all changes until now as seen. Call this before the lock is checked.
     void mark_as_seen() noexcept { seen_ = watched_->changes.load(std::memory_order_acquire); }
     /// Starts a wait. Returns false if the key has changed since `mark_as_seen`; `done` is then unchanged.
-    [[nodiscard]] bool wait(const claim& waiting_claim, completion<woken>& done, connection_number checked_on = 0);
+    [[nodiscard]] bool wait(
+        const claim& waiting_claim, completion<wait_outcome>& done, connection_number checked_on = 0);
     /// Cancels a wait. Returns false if an event had already ended it.
     bool cancel_wait(const claim& waiting_claim) const noexcept
     {

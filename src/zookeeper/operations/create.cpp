@@ -121,7 +121,7 @@ private:
         requests& sender = co_await connected();
         if (so_far.needs_folder)
             make_key_folder(sender);
-        if (is_grouped(config(), *claim_) && claim_->queues() && !indexed.is_expected())
+        if (is_grouped(config(), *claim_) && claim_->keeps_place() && !indexed.is_expected())
             create_index_node(sender, indexed);
         pending_reply created(*this);
         send_creation(sender, so_far.needs_folder, created);
@@ -194,7 +194,7 @@ private:
         }
         const reply& children = co_await listed;
         // Other claims may wait behind this node, so the list is requested again as soon as possible.
-        if (children.what == status::unanswered && claim_->queues())
+        if (children.what == status::unanswered && claim_->keeps_place())
             co_await begin_again();
         if (!children.ok() && children.what != status::no_node)
             co_await fail_with(children);
@@ -368,7 +368,7 @@ private:
     coroutine wait_for(std::string source)
     {
         auto& state = state_of(*claim_);
-        if (claim_->queues()) {
+        if (claim_->keeps_place()) {
             state.predecessor = std::move(source);
         } else {
             pending_reply removed(*this);

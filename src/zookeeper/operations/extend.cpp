@@ -41,7 +41,7 @@ private:
             return;
         }
         // The requests of one session are carried out in order, so no earlier request can still take effect.
-        claim_->clear_late();
+        claim_->clear_late_ttl();
         end();
         done_({got.ok() ? extend_status::extended : extend_status::not_held, nullptr});
     }

@@ -31,7 +31,7 @@ void watches::wake_some()
 {
     for (std::size_t left = max_per_handler; left > 0 && !ended_waits_.empty(); --left) {
         // The wait stays in the list until it is completed, so that waits which end meanwhile are completed after it.
-        std::exchange(ended_waits_.front(), {})(woken{});
+        std::exchange(ended_waits_.front(), {})(wait_outcome{});
         ended_waits_.pop_front();
     }
     if (!ended_waits_.empty())

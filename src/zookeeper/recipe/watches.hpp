@@ -58,7 +58,7 @@ private:
     remote::wait_sources& sources_;
     const layout layout_;
     /// Waits that have ended and are not completed yet.
-    std::deque<completion<woken>> ended_waits_;
+    std::deque<completion<wait_outcome>> ended_waits_;
 };
 
 } // namespace colock::inline v0::zookeeper::detail

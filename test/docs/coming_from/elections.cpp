@@ -72,9 +72,9 @@ COLOCK_FIXTURE(memory_fixture, changes_are_observed)
     const colock::election election(locker, "office");
     colock::leadership held = co_await election.campaign();
     std::uint64_t term = 0;
-    colock::leader next = co_await election.changed(term);
+    colock::leader next = co_await election.next_leader(term);
     BOOST_TEST(next.term == held.term());
-    auto change = colock::testing::start(io, election.changed(next.term));
+    auto change = colock::testing::start(io, election.next_leader(next.term));
     co_await pass(3s);
     BOOST_TEST(!change.done());
     co_await held.resign();

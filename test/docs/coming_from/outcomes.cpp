@@ -251,10 +251,10 @@ COLOCK_FIXTURE(faulty_fixture, of_a_connection)
     const auto events = std::make_shared<timeline>();
     colock::locker locks(script, {.observer = events});
     const auto reset = make_error_code(boost::system::errc::connection_reset);
-    script->contact().down(colock::make_failure(errc::unavailable, "nobody listens", reset), "here:1");
-    script->contact().up();
-    script->contact().down(reset);
-    script->contact().up();
+    script->contact().set_down(colock::make_failure(errc::unavailable, "nobody listens", reset), "here:1");
+    script->contact().set_up();
+    script->contact().set_down(reset);
+    script->contact().set_up();
     script->contact().warn("it evicts keys");
     BOOST_TEST(events->all == "unreachable ready suspended reconnected warning ");
     co_return;
@@ -266,8 +266,8 @@ COLOCK_FIXTURE(faulty_fixture, of_a_session_that_ends)
     script->open_session(colock::lease_clock::now() + 10s);
     colock::locker locks(script, {.observer = events});
     colock::lock lock = co_await locks.acquire("k", {.ttl = 0ms});
-    script->contact().up();
-    script->contact().down(errc::unavailable);
+    script->contact().set_up();
+    script->contact().set_down(errc::unavailable);
     script->end_session();
     co_await pass(1s);
     BOOST_TEST(events->contains("at_risk lost:session"));

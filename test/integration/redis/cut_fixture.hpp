@@ -104,7 +104,7 @@ struct fixture
     running<ending> create(const plain_claim_ptr& claim)
     {
         return start(io(), [](fixture& env, plain_claim_ptr wanted) -> asio::awaitable<ending> {
-            wanted->set_sent(lease_clock::now());
+            wanted->set_operation_start(lease_clock::now());
             auto outcome = ending_of(co_await env.backend().create(wanted));
             if (outcome.failed && outcome.failed->code == errc::outcome_unknown)
                 env.mark_in_doubt(wanted);
@@ -114,7 +114,7 @@ struct fixture
     running<ending> hand_over(const plain_claim_ptr& held, const plain_claim_ptr& next)
     {
         return start(io(), [](fixture& env, plain_claim_ptr from, plain_claim_ptr to) -> asio::awaitable<ending> {
-            to->set_sent(lease_clock::now());
+            to->set_operation_start(lease_clock::now());
             auto outcome = co_await env.backend().hand_over(from, to);
             if (outcome.created.error)
                 env.mark_in_doubt(to);

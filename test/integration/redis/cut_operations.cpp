@@ -62,7 +62,7 @@ std::vector<cut_operation> cut_operations()
         return env.begin(env.backend().release(claim, release_guarantee::released));
     };
     const auto extend = [](fixture& env, const plain_claim_ptr& claim) {
-        claim->set_sent(lease_clock::now());
+        claim->set_operation_start(lease_clock::now());
         return env.begin(env.backend().extend(claim, 300s));
     };
     const auto valid = [](fixture& env, const plain_claim_ptr& claim) {

@@ -58,7 +58,7 @@ inline errc code_of(const create_outcome& outcome)
 inline asio::awaitable<std::uint64_t> acquire(std::shared_ptr<adapter> backend, plain_claim_ptr claim)
 {
     for (;;) {
-        claim->set_sent(lease_clock::now());
+        claim->set_operation_start(lease_clock::now());
         const auto outcome = co_await backend->create(claim);
         if (outcome.status == create_status::granted)
             co_return outcome.fence;

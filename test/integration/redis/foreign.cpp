@@ -81,7 +81,7 @@ plain_claim_ptr claim_of(lock_mode mode, std::string group = {}, std::string key
         .mode = mode,
         .max_holders = max_holders,
         .ttl = driver::long_ttl,
-        .queues = true,
+        .keeps_place = true,
         .owner = owner}));
 }
 

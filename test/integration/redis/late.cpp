@@ -193,7 +193,7 @@ BOOST_AUTO_TEST_CASE(an_answer_on_the_same_connection_ends_the_doubt)
     between.cut_at("EVALSHA", loss::delayed_reply);
     // This extension fails because its reply comes after the operation timeout. The connection stays open.
     BOOST_TEST((client.test_driver.extend(claim, 20s).status == extend_status::failed));
-    claim->may_arrive_late(20s);
+    claim->lower_late_ttl(20s);
     between.deliver_replies();
     while (client.test_driver.extend(claim, 60s).status == extend_status::failed)
         continue;

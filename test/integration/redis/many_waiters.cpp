@@ -35,7 +35,7 @@ struct many_attempts
         const auto now = lease_clock::now();
         for (std::size_t i = 0; i < size; ++i) {
             claims.push_back(driver::exclusive(std::to_string(i)));
-            claims.back()->set_sent(now);
+            claims.back()->set_operation_start(now);
             backend().start_create(claims.back(), completion<create_outcome>([this](create_outcome outcome) {
                 ++ended;
                 if (outcome.status == create_status::failed)
@@ -46,7 +46,7 @@ struct many_attempts
     }
     void close(lease_clock::duration deadline)
     {
-        backend().start_close(deadline, completion<closed>([this](closed) { over = true; }));
+        backend().start_close(deadline, completion<close_outcome>([this](close_outcome) { over = true; }));
     }
     template <class Condition>
     void run_until(Condition met)

@@ -318,7 +318,7 @@ struct many_waiters
         max_ended_per_handler = 0;
         for (const auto& each : claims)
             client.test_driver.backend().start_wait(
-                each, lease_clock::time_point::max(), completion<woken>([this](woken) { ++ended; }));
+                each, lease_clock::time_point::max(), completion<wait_outcome>([this](wait_outcome) { ++ended; }));
     }
     void run_until_ended(std::size_t expected)
     {

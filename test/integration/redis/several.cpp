@@ -133,7 +133,7 @@ BOOST_AUTO_TEST_CASE(replica_cannot_report_several_as_busy)
 BOOST_AUTO_TEST_CASE(the_plain_layout_takes_several_one_after_the_other)
 {
     served f({.layout = redis::layout::plain});
-    BOOST_TEST(!f.test_driver->backend().traits().capabilities.several);
+    BOOST_TEST(!f.test_driver->backend().traits().capabilities.create_all);
     const auto outcome = f.test_driver->create_all(eight());
     BOOST_TEST_REQUIRE((outcome.status == create_status::failed));
     BOOST_TEST(outcome.why.error->code == errc::unsupported);

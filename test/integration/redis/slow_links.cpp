@@ -65,7 +65,7 @@ private:
         for (const auto mode : {lock_mode::exclusive, lock_mode::shared}) {
             const plain_claim_ptr claim =
                 new plain_claim({.key = "ours-" + number, .mode = mode, .ttl = driver::long_ttl});
-            claim->set_sent(lease_clock::now());
+            claim->set_operation_start(lease_clock::now());
             const auto created = co_await backend.create(claim);
             BOOST_TEST(created.status == create_status::granted);
             BOOST_TEST(fences.insert(created.fence).second);

@@ -336,7 +336,7 @@ BOOST_AUTO_TEST_CASE(number_of_requests_in_flight_is_limited)
     std::vector<claim_ptr> claims;
     for (std::size_t i = 0; i < count; ++i) {
         claims.push_back(driver::exclusive("k" + std::to_string(i)));
-        claims.back()->set_sent(lease_clock::now());
+        claims.back()->set_operation_start(lease_clock::now());
         backend->start_create(claims.back(), [&](create_outcome outcome) {
             unanswered += outcome.error && outcome.error->code == errc::outcome_unknown ? 1 : 0;
             granted += outcome.status == create_status::granted ? 1 : 0;

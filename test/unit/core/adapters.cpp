@@ -181,9 +181,9 @@ BOOST_AUTO_TEST_CASE(observer_of_several_lockers_gets_each_event_once)
     backend->attach(twice);
     backend->attach(twice);
     backend->attach(once);
-    backend->contact().up();
-    backend->contact().down(refused);
-    backend->contact().up();
+    backend->contact().set_up();
+    backend->contact().set_down(refused);
+    backend->contact().set_up();
     BOOST_TEST(twice->reconnections == 1);
     BOOST_TEST(once->reconnections == 1);
     BOOST_TEST(backend->reconnects() == 1U);
@@ -198,23 +198,23 @@ BOOST_AUTO_TEST_CASE(each_observer_is_notified_once_that_the_backend_is_ready)
     const auto latest = std::make_shared<notes>();
     backend->attach(early);
     BOOST_TEST(early->readies == 0);
-    backend->contact().up();
+    backend->contact().set_up();
     BOOST_TEST(early->readies == 1);
     backend->attach(late);
     backend->attach(late);
     BOOST_TEST(late->readies == 1);
 
-    backend->contact().down(refused);
+    backend->contact().set_down(refused);
     backend->attach(latest);
     BOOST_TEST(latest->readies == 0);
-    backend->contact().up();
+    backend->contact().set_up();
     BOOST_TEST(latest->readies == 1);
     BOOST_TEST(latest->reconnections == 0);
     BOOST_TEST(early->readies == 1);
     BOOST_TEST(early->reconnections == 1);
 
-    backend->contact().down(refused);
-    backend->contact().up();
+    backend->contact().set_down(refused);
+    backend->contact().set_up();
     BOOST_TEST(latest->readies == 1);
     BOOST_TEST(latest->reconnections == 1);
 }
@@ -233,12 +233,12 @@ BOOST_AUTO_TEST_CASE(change_of_contact_becomes_the_event_that_follows_from_the_s
         std::string events;
     };
     const auto fail = [](contact& of) {
-        of.down(make_failure(errc::unavailable, "nobody listens", refused), "here:1");
+        of.set_down(make_failure(errc::unavailable, "nobody listens", refused), "here:1");
     };
-    const auto lose = [](contact& of) { of.down(refused); };
-    const auto up = [](contact& of) { of.up(); };
-    const auto begin = [](contact& of) { of.connecting("here:1"); };
-    const auto idle = [](contact& of) { of.idle(); };
+    const auto lose = [](contact& of) { of.set_down(refused); };
+    const auto up = [](contact& of) { of.set_up(); };
+    const auto begin = [](contact& of) { of.set_connecting("here:1"); };
+    const auto idle = [](contact& of) { of.set_idle(); };
     struct row
     {
         std::vector<std::function<void(contact&)>> changes;
@@ -301,7 +301,7 @@ BOOST_AUTO_TEST_CASE(unsupported_operation_is_refused)
     asio::io_context io;
     const auto backend = std::make_shared<plain_adapter>(io.get_executor());
     const auto can = backend->traits().capabilities;
-    BOOST_TEST(!can.several);
+    BOOST_TEST(!can.create_all);
     BOOST_TEST(!can.groups);
     BOOST_TEST(!can.tickets);
     const auto claim = driver::exclusive("k");

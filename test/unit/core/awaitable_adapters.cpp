@@ -131,7 +131,8 @@ struct fixture
 
     void wait(int number)
     {
-        backend->start_wait(claim, never, [this, number, kept = claim](woken) { woken_waits.push_back(number); });
+        backend->start_wait(
+            claim, never, [this, number, kept = claim](wait_outcome) { woken_waits.push_back(number); });
     }
     void check_log(const std::vector<std::string>& expected)
     {
@@ -196,7 +197,7 @@ BOOST_AUTO_TEST_CASE(a_wait_that_was_cancelled_without_memory_ends_at_the_next_o
             run_coro(io, backend->close(1s));
             run_ready(io);
         } else {
-            backend->start_wait(other, never, [](woken) {});
+            backend->start_wait(other, never, [](wait_outcome) {});
             run_ready(io);
             BOOST_TEST(backend->listening.size() == 1U);
             backend->cancel_wait(*other);
@@ -247,7 +248,7 @@ BOOST_AUTO_TEST_CASE(waits_of_several_claims_are_independent)
 {
     const auto other = driver::exclusive("other");
     wait(1);
-    backend->start_wait(other, never, [this](woken) { woken_waits.push_back(2); });
+    backend->start_wait(other, never, [this](wait_outcome) { woken_waits.push_back(2); });
     run_ready(io);
     backend->cancel_wait(*claim);
     run_ready(io);
@@ -261,8 +262,8 @@ BOOST_AUTO_TEST_CASE(a_wait_keeps_its_adapter_and_ends_with_its_context)
     std::optional<asio::io_context> gone(std::in_place);
     auto brief = std::make_shared<waiting_adapter>(gone->get_executor());
     const std::weak_ptr watched(brief);
-    brief->start_wait(claim, never, [this](woken) { woken_waits.push_back(1); });
-    brief->start_wait(driver::exclusive("other"), never, [this](woken) { woken_waits.push_back(2); });
+    brief->start_wait(claim, never, [this](wait_outcome) { woken_waits.push_back(1); });
+    brief->start_wait(driver::exclusive("other"), never, [this](wait_outcome) { woken_waits.push_back(2); });
     run_ready(*gone);
     brief->cancel_wait(*claim);
     brief.reset();
@@ -276,12 +277,12 @@ BOOST_AUTO_TEST_CASE(default_wait_ends_at_the_given_time)
 {
     virtual_clock clock;
     const auto plain = std::make_shared<default_adapter>(io.get_executor());
-    plain->start_wait(claim, lease_clock::now() + 10s, [this](woken) { woken_waits.push_back(1); });
+    plain->start_wait(claim, lease_clock::now() + 10s, [this](wait_outcome) { woken_waits.push_back(1); });
     clock.advance(io, 9s);
     check_woken({});
     clock.advance(io, 1s);
     check_woken({1});
-    plain->start_wait(claim, lease_clock::now() + 10s, [this](woken) { woken_waits.push_back(2); });
+    plain->start_wait(claim, lease_clock::now() + 10s, [this](wait_outcome) { woken_waits.push_back(2); });
     plain->cancel_wait(*claim);
     clock.advance(io, 11s);
     check_woken({1});

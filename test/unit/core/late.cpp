@@ -234,7 +234,7 @@ BOOST_AUTO_TEST_CASE(adapter_may_mark_a_released_claim_as_spent)
         {
             tokens.push_back(claim->token());
             if (tokens.size() == 1) {
-                claim->spend();
+                claim->mark_release_in_doubt();
                 throw boost::system::system_error(make_error_code(errc::outcome_unknown));
             }
             co_return create_outcome::granted(1);

@@ -72,7 +72,7 @@ BOOST_AUTO_TEST_CASE(every_operation_ends_in_the_call_that_starts_it)
         {.action = listing_action::break_key, .filter = {.key = "k"}}, [&](list_outcome) { ++ended; });
     backend->start_listing({}, [&](list_outcome) { ++ended; });
     backend->start_listing({.action = listing_action::purge}, [&](list_outcome) { ++ended; });
-    backend->start_close(1s, [&](closed) { ++ended; });
+    backend->start_close(1s, [&](close_outcome) { ++ended; });
     BOOST_TEST(ended == 11);
     BOOST_TEST(io.poll() == 0U);
 }
@@ -240,11 +240,11 @@ BOOST_AUTO_TEST_CASE(key_without_a_holder_is_not_stored)
 {
     const auto locks = std::make_shared<memory::store>(memory::options{});
     const auto create = [&](const claim_ptr& claim) {
-        claim->set_sent(lease_clock::now());
+        claim->set_operation_start(lease_clock::now());
         return locks->create(claim).status;
     };
     const auto release = [&](claim& claim) {
-        claim.set_sent(lease_clock::now());
+        claim.set_operation_start(lease_clock::now());
         return locks->release(claim);
     };
     const auto holder = driver::exclusive("k", ttl), next = driver::exclusive("k");
@@ -275,7 +275,7 @@ BOOST_AUTO_TEST_CASE(key_without_a_holder_is_not_stored)
     BOOST_TEST(locks->key_count() == 0U);
     create(holder);
     skip(2 * ttl);
-    holder->set_sent(lease_clock::now());
+    holder->set_operation_start(lease_clock::now());
     BOOST_TEST((locks->extend(*holder, ttl) == extend_status::not_held));
     BOOST_TEST(locks->key_count() == 0U);
     create(holder);

@@ -31,7 +31,7 @@ struct memory_fixture : virtual_clock
     std::shared_ptr<bool> start_wait(const claim_ptr& claim)
     {
         auto is_woken = std::make_shared<bool>(false);
-        env.backend().start_wait(claim, lease_clock::time_point::max(), [is_woken](woken) { *is_woken = true; });
+        env.backend().start_wait(claim, lease_clock::time_point::max(), [is_woken](wait_outcome) { *is_woken = true; });
         return is_woken;
     }
 

@@ -216,7 +216,7 @@ BOOST_AUTO_TEST_CASE(retry_after_is_the_time_to_the_relevant_expiry)
     env.grant(longer);
     BOOST_TEST(near(env.check_refused(driver::one_attempt("k")).retry_after, 3 * ttl));
     const claim_ptr semaphore =
-        new plain_claim({.key = "k", .mode = lock_mode::shared, .max_holders = 2, .queues = false});
+        new plain_claim({.key = "k", .mode = lock_mode::shared, .max_holders = 2, .keeps_place = false});
     BOOST_TEST(near(env.check_refused(semaphore).retry_after, ttl));
     env.extend(longer, 0ms);
     BOOST_TEST(env.check_refused(driver::one_attempt("k")).retry_after.count() == 0);
@@ -257,14 +257,14 @@ BOOST_AUTO_TEST_CASE(a_completion_may_use_the_adapter)
     env.check_refused(last);
     std::vector<std::string> log;
     auto& backend = env.backend();
-    backend.start_wait(next, lease_clock::time_point::max(), [&](woken) {
+    backend.start_wait(next, lease_clock::time_point::max(), [&](wait_outcome) {
         backend.start_create(next, [&](create_outcome created) {
             log.push_back(created.status == create_status::granted ? "granted" : "not granted");
             backend.start_release(
                 next, release_guarantee::released, [&](release_outcome) { log.push_back("released"); });
         });
     });
-    backend.start_wait(last, lease_clock::time_point::max(), [&](woken) { log.push_back("last woken"); });
+    backend.start_wait(last, lease_clock::time_point::max(), [&](wait_outcome) { log.push_back("last woken"); });
     env.release_held(holder);
     const std::vector<std::string> expected{"granted", "last woken", "released"};
     BOOST_TEST(log == expected, boost::test_tools::per_element());
@@ -302,7 +302,7 @@ BOOST_AUTO_TEST_CASE(destroying_the_adapter_destroys_waits_and_claims)
         brief.grant(holder);
         brief.check_refused(next);
         // The completion owns its claim, like the completions of the core.
-        brief.backend().start_wait(next, lease_clock::time_point::max(), [next](woken) {});
+        brief.backend().start_wait(next, lease_clock::time_point::max(), [next](wait_outcome) {});
         holder.reset();
         next.reset();
         BOOST_TEST(destroyed_count(watches) == 0);
@@ -320,7 +320,8 @@ BOOST_AUTO_TEST_CASE(context_shutdown_destroys_waits)
     other.grant(holder);
     other.check_refused(next);
     bool was_woken = false;
-    other.backend().start_wait(next, lease_clock::time_point::max(), [&was_woken, next](woken) { was_woken = true; });
+    other.backend().start_wait(
+        next, lease_clock::time_point::max(), [&was_woken, next](wait_outcome) { was_woken = true; });
     next.reset();
     BOOST_TEST(!watch.expired());
     brief.reset();

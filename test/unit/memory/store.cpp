@@ -24,12 +24,12 @@ struct timed_store : virtual_clock
 
     create_outcome create(const claim_ptr& claim, lease_clock::duration after = 0s) const
     {
-        claim->set_sent(start + after);
+        claim->set_operation_start(start + after);
         return locks->create(claim);
     }
     release_status release(claim& claim, lease_clock::duration after) const
     {
-        claim.set_sent(start + after);
+        claim.set_operation_start(start + after);
         return locks->release(claim);
     }
 };
@@ -43,9 +43,9 @@ BOOST_AUTO_TEST_CASE(lock_is_expired_at_exactly_its_ttl)
     const auto holder = driver::exclusive("k", 10s);
     BOOST_TEST(create(holder).status == create_status::granted);
     BOOST_TEST(create(driver::one_attempt("k"), 10s - 1ns).status == create_status::busy);
-    holder->set_sent(start + 10s - 1ns);
+    holder->set_operation_start(start + 10s - 1ns);
     BOOST_TEST(locks->is_valid(*holder));
-    holder->set_sent(start + 10s);
+    holder->set_operation_start(start + 10s);
     BOOST_TEST(!locks->is_valid(*holder));
     BOOST_TEST(create(driver::one_attempt("k"), 10s).status == create_status::granted);
 }
@@ -57,7 +57,7 @@ BOOST_AUTO_TEST_CASE(ttl_counts_from_the_time_of_the_request)
     create(holder);
     const auto busy = create(driver::exclusive("k"), 3s);
     BOOST_TEST((busy.retry_after == 7s));
-    holder->set_sent(start + 4s);
+    holder->set_operation_start(start + 4s);
     BOOST_TEST((locks->extend(*holder, 20s) == extend_status::extended));
     BOOST_TEST((create(driver::one_attempt("k"), 5s).retry_after == 19s));
 }
@@ -106,7 +106,7 @@ BOOST_AUTO_TEST_CASE(status_contains_the_times_of_creation_and_last_renewal)
         BOOST_TEST(near(seen[0].renewed, renewed - 1h));
     };
     check_renewed(0s);
-    holder->set_sent(start + 20min);
+    holder->set_operation_start(start + 20min);
     BOOST_TEST((locks->extend(*holder, 24h) == extend_status::extended));
     check_renewed(20min);
     // The claim is created again, as after a lost answer.
@@ -120,8 +120,8 @@ BOOST_AUTO_TEST_CASE(waiter_is_woken_if_the_expiry_comes_nearer)
     create(holder);
     create(waiting);
     bool woken_early = false;
-    locks->wait(*waiting, [&](woken) { woken_early = true; });
-    holder->set_sent(start);
+    locks->wait(*waiting, [&](wait_outcome) { woken_early = true; });
+    holder->set_operation_start(start);
     BOOST_TEST((locks->extend(*holder, 2h) == extend_status::extended));
     BOOST_TEST(!woken_early);
     BOOST_TEST((locks->extend(*holder, 10s) == extend_status::extended));

@@ -281,10 +281,10 @@ BOOST_AUTO_TEST_CASE(backend_is_up_while_all_adapters_of_its_name_can_be_reached
     const virtual_fixture other(backend_kind::scripted);
     const std::string sample = "colock_backend_up{backend=\"" + std::string(env.backend()->traits().name) + "\"}";
     BOOST_TEST(value_of(counted.text({}, {env.backend(), other.backend(), nullptr}), sample) == "1");
-    env.script->contact().down(errc::unavailable);
+    env.script->contact().set_down(errc::unavailable);
     BOOST_TEST(value_of(counted.text({}, {env.backend(), other.backend()}), sample) == "0");
     BOOST_TEST(value_of(counted.text({}, {other.backend(), env.backend()}), sample) == "0");
-    env.script->contact().up();
+    env.script->contact().set_up();
     BOOST_TEST(value_of(counted.text({}, {env.backend(), other.backend()}), sample) == "1");
     BOOST_TEST(counted.text().find("colock_backend_up") == std::string::npos);
 }

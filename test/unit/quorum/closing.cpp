@@ -221,7 +221,7 @@ BOOST_AUTO_TEST_CASE(context_may_be_destroyed_during_close)
 {
     const auto watched = std::make_shared<int>();
     leave_claim_on(c, 1h);
-    env->backend().start_close(1min, [watched](closed) {});
+    env->backend().start_close(1min, [watched](close_outcome) {});
     ready();
     context.reset();
     BOOST_TEST(watched.use_count() == 1);
@@ -270,7 +270,7 @@ BOOST_FIXTURE_TEST_CASE(timer_stopped_when_due_starts_no_attempt, immediate_node
     lease_timer before(io(), 200ms);
     before.async_wait([&](const error_code&) {
         reconnect(c);
-        env->backend().start_close(1min, [](closed) {});
+        env->backend().start_close(1min, [](close_outcome) {});
         BOOST_TEST(holder_counts() == "000");
         leave_on_c();
         nodes[c]->forget_calls();

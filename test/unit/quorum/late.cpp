@@ -148,7 +148,7 @@ BOOST_AUTO_TEST_CASE(unanswered_extension_bounds_the_next)
 BOOST_AUTO_TEST_CASE(new_round_has_no_late_requests)
 {
     const auto claim = driver::exclusive("k", ttl);
-    claim->may_arrive_late(1s);
+    claim->lower_late_ttl(1s);
     env->grant(claim);
     BOOST_TEST((claim->late_ttl() == never));
 }

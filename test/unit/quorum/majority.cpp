@@ -44,11 +44,11 @@ BOOST_AUTO_TEST_CASE(quorum_is_ready_when_a_majority_is)
 {
     const auto listener = std::make_shared<notes>();
     env->backend().attach(listener);
-    nodes[a]->contact().up();
+    nodes[a]->contact().set_up();
     BOOST_TEST(listener->readies == 0);
-    nodes[c]->contact().up();
+    nodes[c]->contact().set_up();
     BOOST_TEST(listener->readies == 1);
-    nodes[b]->contact().up();
+    nodes[b]->contact().set_up();
     BOOST_TEST(listener->readies == 1);
 }
 
@@ -58,28 +58,28 @@ BOOST_AUTO_TEST_CASE(quorum_is_suspended_without_a_majority)
     env->backend().attach(listener);
     const locker locks(env->backend().shared_from_this(), {.observer = listener});
     for (const auto& each : nodes)
-        each->contact().up();
+        each->contact().set_up();
     auto held = run_coro(io(), locks.acquire("k", {.ttl = 1h}));
-    nodes[a]->contact().down(errc::unavailable);
+    nodes[a]->contact().set_down(errc::unavailable);
     BOOST_TEST(listener->suspensions == 0);
     BOOST_TEST(listener->risks == 0);
-    nodes[c]->contact().down(make_failure(errc::unavailable), "there");
-    nodes[b]->contact().down(errc::unavailable);
+    nodes[c]->contact().set_down(make_failure(errc::unavailable), "there");
+    nodes[b]->contact().set_down(errc::unavailable);
     BOOST_TEST(listener->suspensions == 1);
     BOOST_TEST(listener->risks == 1);
     // The nodes a and c are still disconnected, so nothing is reported when b reconnects and disconnects again.
-    nodes[b]->contact().up();
-    nodes[b]->contact().down(errc::unavailable);
+    nodes[b]->contact().set_up();
+    nodes[b]->contact().set_down(errc::unavailable);
     BOOST_TEST(listener->suspensions == 1);
     BOOST_TEST(listener->risks == 1);
-    nodes[b]->contact().up();
-    nodes[c]->contact().up();
+    nodes[b]->contact().set_up();
+    nodes[c]->contact().set_up();
     BOOST_TEST(!env->backend().connection_failure());
-    nodes[b]->contact().down(errc::unavailable);
+    nodes[b]->contact().set_down(errc::unavailable);
     BOOST_TEST(listener->suspensions == 2);
     BOOST_TEST(listener->risks == 2);
     for (const auto& each : nodes)
-        each->contact().up();
+        each->contact().set_up();
     run_coro(io(), held.release());
     run_coro(io(), locks.shutdown(1s));
 }

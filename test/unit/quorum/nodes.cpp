@@ -46,12 +46,12 @@ BOOST_AUTO_TEST_CASE(events_of_nodes_are_forwarded)
 {
     const auto log = std::make_shared<node_events>();
     for (const auto& each : nodes)
-        each->contact().up();
+        each->contact().set_up();
     env->backend().attach(log);
     log->events.clear();
-    nodes[b]->contact().connecting("there");
-    nodes[b]->contact().down(make_failure(errc::unavailable, "away"), "there");
-    nodes[b]->contact().up();
+    nodes[b]->contact().set_connecting("there");
+    nodes[b]->contact().set_down(make_failure(errc::unavailable, "away"), "there");
+    nodes[b]->contact().set_up();
     nodes[c]->contact().warn("take care");
     const std::vector<std::string> expected{
         "unreachable quorum there: away", "reconnected quorum", "warning quorum take care"};
@@ -67,23 +67,23 @@ BOOST_AUTO_TEST_CASE(majority_that_connects_again_after_it_was_idle_is_not_repor
 {
     const auto log = std::make_shared<node_events>();
     for (const auto& each : nodes)
-        each->contact().up();
+        each->contact().set_up();
     env->backend().attach(log);
     log->events.clear();
     for (const auto& each : nodes) {
-        each->contact().idle();
-        each->contact().connecting("there");
+        each->contact().set_idle();
+        each->contact().set_connecting("there");
     }
-    nodes[c]->contact().down(make_failure(errc::unavailable, "away"), "there");
-    nodes[a]->contact().up();
-    nodes[b]->contact().up();
+    nodes[c]->contact().set_down(make_failure(errc::unavailable, "away"), "there");
+    nodes[a]->contact().set_up();
+    nodes[b]->contact().set_up();
     BOOST_TEST(
         log->events == std::vector<std::string>{"unreachable quorum there: away"}, boost::test_tools::per_element());
     log->events.clear();
-    nodes[b]->contact().down(asio::error::eof);
+    nodes[b]->contact().set_down(asio::error::eof);
     BOOST_TEST(log->events == std::vector<std::string>{"suspended quorum"}, boost::test_tools::per_element());
     log->events.clear();
-    nodes[b]->contact().up();
+    nodes[b]->contact().set_up();
     BOOST_TEST(log->events == std::vector<std::string>{"reconnected quorum"}, boost::test_tools::per_element());
 }
 
@@ -105,7 +105,7 @@ BOOST_AUTO_TEST_CASE(refusal_of_a_minority_is_reported_once)
 BOOST_AUTO_TEST_CASE(quorum_reports_a_connection_failure_if_a_majority_has_one)
 {
     const auto report_unreachable = [&](std::size_t node, const char* why) {
-        nodes[node]->contact().down(make_failure(errc::unavailable, why), "there");
+        nodes[node]->contact().set_down(make_failure(errc::unavailable, why), "there");
     };
     BOOST_TEST(!env->backend().connection_failure());
     report_unreachable(b, "the second");
@@ -115,8 +115,8 @@ BOOST_AUTO_TEST_CASE(quorum_reports_a_connection_failure_if_a_majority_has_one)
     BOOST_TEST(env->backend().connection_failure()->detail == "the second");
     report_unreachable(a, "the first");
     BOOST_TEST(env->backend().connection_failure()->detail == "the first");
-    nodes[a]->contact().up();
-    nodes[b]->contact().up();
+    nodes[a]->contact().set_up();
+    nodes[b]->contact().set_up();
     BOOST_TEST(!env->backend().connection_failure());
 }
 
@@ -165,19 +165,19 @@ BOOST_AUTO_TEST_CASE(each_request_says_when_it_was_sent)
     const auto claim = driver::exclusive("k", ttl);
     env->grant(claim);
     ready();
-    BOOST_TEST((sent_of(operation::create) == claim->sent()));
+    BOOST_TEST((sent_of(operation::create) == claim->operation_start()));
     skip(1s);
     env->extend(claim, ttl);
     ready();
     BOOST_TEST((sent_of(operation::extend) >= sent_of(operation::create) + 1s));
-    BOOST_TEST((sent_of(operation::extend) == claim->sent()));
+    BOOST_TEST((sent_of(operation::extend) == claim->operation_start()));
     // The release is sent to node c after the answer to this request, and contains the time of its sending, not that of
     // the call.
     nodes[c]->next(operation::is_valid, step::pass().delay(100ms));
     env->check_held(claim);
     env->release_held(claim);
     pass_time(100ms);
-    BOOST_TEST((sent_of(operation::abandon) > claim->sent()));
+    BOOST_TEST((sent_of(operation::abandon) > claim->operation_start()));
 }
 
 BOOST_AUTO_TEST_CASE(each_node_knows_the_owner)

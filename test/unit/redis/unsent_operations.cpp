@@ -64,7 +64,7 @@ BOOST_AUTO_TEST_CASE(waits_end_in_batches)
     std::size_t ended = 0;
     remote::wait_sources::completions waits;
     for (std::size_t i = 0; i < max_per_handler + 1; ++i)
-        waits.push_back([&](woken) { ++ended; });
+        waits.push_back([&](wait_outcome) { ++ended; });
     dropped.add(std::move(waits));
     BOOST_TEST(dropped.end_some());
     BOOST_TEST(ended == max_per_handler);

@@ -29,7 +29,7 @@ struct waiter
     /// Returns false if there was an event.
     bool wait(lease_clock::time_point now = start_time)
     {
-        completion<woken> done([this](woken) { ++wakes; });
+        completion<wait_outcome> done([this](wait_outcome) { ++wakes; });
         return table->wait(source, *claim, seen, now, checked_on, done);
     }
     void mark_as_seen() { seen = source->changes; }
@@ -45,7 +45,7 @@ struct waiter
 std::size_t wake(wait_sources::completions ended)
 {
     for (auto& each : ended)
-        each(woken{});
+        each(wait_outcome{});
     return ended.size();
 }
 
@@ -297,11 +297,11 @@ BOOST_AUTO_TEST_CASE(interest_lasts_as_long_as_the_object)
     {
         remote::source_subscription first(sources, "a");
         auto second = std::move(first);
-        completion<woken> done([&](woken) { ++wakes; });
+        completion<wait_outcome> done([&](wait_outcome) { ++wakes; });
         BOOST_TEST(second.wait(*claim, done));
         wake(sources->wake_keys({"a"}));
         BOOST_TEST(wakes == 1);
-        completion<woken> next([&](woken) { ++wakes; });
+        completion<wait_outcome> next([&](wait_outcome) { ++wakes; });
         BOOST_TEST(!second.wait(*claim, next));
         second.mark_as_seen();
         BOOST_TEST(second.wait(*claim, next));
