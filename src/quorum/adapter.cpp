@@ -192,9 +192,12 @@ public:
             return;
         }
         ending->is_over = true;
-        auto on_decided = [ending, done = std::move(done)](release_outcome outcome) mutable {
-            if (outcome.status != release_status::failed)
+        auto on_decided = [ending, claim, done = std::move(done)](release_outcome outcome) mutable {
+            if (outcome.status != release_status::failed) {
                 ending->retire();
+                // Only a repetition after a failure counts what was released before.
+                claim->slot.reset();
+            }
             done(std::move(outcome));
         };
         const auto votes =

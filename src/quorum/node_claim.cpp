@@ -248,8 +248,10 @@ void node_claim::run_deferred(release_state deferred)
 void node_claim::abandon(completion<release_outcome> done)
 {
     release_state deferred;
+    bool was_released = false;
     {
         const std::lock_guard guard(mutex_);
+        was_released = may_have_released_;
         const bool must_release = is_in_flight_ || may_be_held_;
         if (must_release)
             abandon_handlers_.push_back(std::move(done));
@@ -257,7 +259,7 @@ void node_claim::abandon(completion<release_outcome> done)
     }
     run_deferred(std::move(deferred));
     if (done)
-        done({release_status::not_held, nullptr});
+        done({was_released ? release_status::released : release_status::not_held, nullptr});
 }
 
 void node_claim::retry_abandon(completion<release_outcome> done)
@@ -306,12 +308,13 @@ void node_claim::send_abandon()
         return;
     }
     claim_->set_operation_start(lease_clock::now());
-    node_->backend().start_release(claim_, release_guarantee::settled,
-        [in_flight = in_flight_guard(*this)](
-            const release_outcome& outcome) mutable { in_flight.take_owner()->on_abandoned(outcome); });
+    node_->backend().start_release(
+        claim_, release_guarantee::settled, [in_flight = in_flight_guard(*this)](release_outcome outcome) mutable {
+            in_flight.take_owner()->on_abandoned(std::move(outcome));
+        });
 }
 
-void node_claim::on_abandoned(const release_outcome& outcome)
+void node_claim::on_abandoned(release_outcome outcome)
 {
     std::vector<completion<release_outcome>> handlers;
     bool counted = false;
@@ -319,10 +322,15 @@ void node_claim::on_abandoned(const release_outcome& outcome)
     {
         const std::lock_guard guard(mutex_);
         is_in_flight_ = is_abandoning_ = false;
-        if (outcome.status == release_status::failed)
+        if (outcome.status == release_status::failed) {
             has_failed_ = true;
-        else
+            may_have_released_ |= may_arrive(outcome.error);
+        } else {
             may_be_held_ = false;
+            may_have_released_ |= outcome.status == release_status::released;
+            if (may_have_released_)
+                outcome.status = release_status::released;
+        }
         handlers.swap(abandon_handlers_);
         counted = std::exchange(is_counted_, false);
     }

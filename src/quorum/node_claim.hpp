@@ -107,7 +107,7 @@ private:
     void run_deferred(release_state deferred);
     void send_abandon();
     void drop_pending() noexcept;
-    void on_abandoned(const release_outcome& outcome);
+    void on_abandoned(release_outcome outcome);
     void keep_if_needed();
     [[nodiscard]] bool may_be_held();
     /// Returns whether the node may have held the claim before.
@@ -133,6 +133,8 @@ private:
     bool is_abandoning_ = false;
     /// True if an attempt to release has failed.
     bool has_failed_ = false;
+    /// True if an attempt has released the claim, or may have. A repetition finds nothing, but the lock was held.
+    bool may_have_released_ = false;
     std::vector<completion<release_outcome>> abandon_handlers_;
     bool is_abandoned_ = false;
     /// Epoch of the node when `abandon_in_background` was called.

@@ -318,6 +318,22 @@ BOOST_AUTO_TEST_CASE(release_reports_whether_a_majority_held_the_lock)
     BOOST_TEST(holder_counts() == "000");
 }
 
+BOOST_AUTO_TEST_CASE(repeated_release_counts_what_was_released_before)
+{
+    const auto claim = driver::exclusive("k", ttl);
+    env->grant(claim);
+    ready();
+    // The release is carried out on two nodes, but too few have answered.
+    nodes[b]->next(operation::abandon, step::lose_reply());
+    disconnect(c);
+    BOOST_TEST(env->release(claim).status == release_status::failed);
+    BOOST_TEST(holder_counts() == "001");
+    reconnect(c);
+    lose_data(c);
+    BOOST_TEST(env->release(claim).status == release_status::released);
+    BOOST_TEST(env->release(claim).status == release_status::not_held);
+}
+
 BOOST_AUTO_TEST_CASE(released_claim_is_not_held)
 {
     const auto claim = driver::exclusive("k", ttl);
