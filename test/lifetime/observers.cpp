@@ -76,7 +76,40 @@ struct recorder : observer
     }
 };
 
+/// Counts the extensions that were sent when a loss is reported.
+struct loss_watcher : observer
+{
+    std::shared_ptr<scripted_adapter> script;
+    std::vector<std::size_t> sent_at_loss;
+
+    void lost(std::string_view, lost_reason, std::chrono::nanoseconds) noexcept override
+    {
+        sent_at_loss.push_back(script->count(operation::extend));
+    }
+};
+
 } // namespace
+
+BOOST_AUTO_TEST_CASE(extension_of_a_group_is_sent_before_losses_are_reported)
+{
+    const auto watcher = std::make_shared<loss_watcher>();
+    virtual_fixture env(backend_kind::scripted, {.observer = watcher});
+    watcher->script = env.script;
+    auto group = env.locker->group();
+    env.run(group.acquire("a", {.ttl = 20s}));
+    env.run(group.acquire("b", {.ttl = 2s}));
+    env.clock.skip(3s);
+    auto extending = env.start(group.extend(20s));
+    env.ready();
+    BOOST_TEST_REQUIRE(watcher->sent_at_loss.size() == 1U);
+    BOOST_TEST(watcher->sent_at_loss.front() == 1U);
+    const auto reports = extending.get(env.io());
+    BOOST_TEST(reports.size() == 2U);
+    for (const auto& each : reports)
+        BOOST_TEST((each.key == "b" ? each.status == errc::not_held : !each.status), each.key);
+    env.run(group.release());
+    watcher->script = nullptr;
+}
 
 BOOST_AUTO_TEST_CASE(every_event_is_reported_without_a_mutex)
 {

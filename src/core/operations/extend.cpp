@@ -182,8 +182,15 @@ asio::awaitable<std::vector<error_code>> extend_each(
             failures[i] = failed.code();
         }
     };
-    for (std::size_t i = 0; i < held.size(); ++i)
-        begin(i);
+    // The loss of a lock that has ended is reported inside the call, and the observer may take its time.
+    std::vector<std::size_t> ended;
+    for (std::size_t i = 0; i < held.size(); ++i) {
+        if (held[i]->lease().has_ended(began))
+            ended.push_back(i);
+        else
+            begin(i);
+    }
+    std::ranges::for_each(ended, begin);
     const auto until = self->answer_deadline(lease_clock::now());
     for (std::size_t i = 0; i < held.size(); ++i) {
         auto deadline = until;
