@@ -52,6 +52,15 @@ bool model_store::must_queue(const entry& at, const claim_data& wanted, time_poi
     return false;
 }
 
+create_outcome model_store::busy(const holder* conflict, time_point now) const
+{
+    if (!conflict)
+        return create_outcome::busy();
+    const bool is_known = can_.expires && conflict->expires != time_point::max();
+    return create_outcome::busy(is_known ? conflict->expires - now : lease_clock::duration::zero(),
+        conflict->data.owner->owner, conflict->data.owner->host);
+}
+
 create_outcome model_store::create(const claim_data& wanted, time_point now)
 {
     entry& at = entries_[wanted.key];
@@ -69,11 +78,7 @@ create_outcome model_store::create(const claim_data& wanted, time_point now)
         else if ((can_.fifo || wanted.mode == lock_mode::exclusive) && wanted.keeps_place)
             at.queue.push_back({wanted, now + place_lifetime});
         report("refuses", wanted.key, wanted.token);
-        if (!conflict)
-            return create_outcome::busy();
-        const bool is_known = can_.expires && conflict->expires != time_point::max();
-        return create_outcome::busy(is_known ? conflict->expires - now : lease_clock::duration::zero(),
-            conflict->data.owner->owner, conflict->data.owner->host);
+        return busy(conflict, now);
     }
     std::erase_if(at.queue, [&](const auto& each) { return each.data.token == wanted.token; });
     std::erase_if(at.holders, [&](const auto& each) { return !is_live(each, now); });
@@ -93,9 +98,7 @@ create_all_outcome model_store::create_all(const std::vector<claim_data>& wanted
         const holder* const conflict = is_held ? nullptr : find_conflict(at, wanted[n], now);
         if (conflict || (!is_held && must_queue(at, wanted[n], now)) || abandoned_.contains(wanted[n].token.bytes())) {
             result.which = n;
-            result.why = create_outcome::busy(conflict && can_.expires && conflict->expires != time_point::max()
-                                                  ? conflict->expires - now
-                                                  : lease_clock::duration::zero());
+            result.why = busy(conflict, now);
             return result;
         }
     }

@@ -109,6 +109,7 @@ private:
     [[nodiscard]] bool is_live(const holder& each, time_point now) const { return !can_.expires || now < each.expires; }
     [[nodiscard]] const holder* find_conflict(const entry& at, const claim_data& wanted, time_point now) const;
     [[nodiscard]] bool must_queue(const entry& at, const claim_data& wanted, time_point now) const;
+    [[nodiscard]] create_outcome busy(const holder* conflict, time_point now) const;
     [[nodiscard]] lock_status status(const holder& of, time_point now) const;
     bool remove(const claim_data& removed, time_point now);
     void report(const char* change, const std::string& key, const token& of) const

@@ -199,13 +199,18 @@ void execution::do_fault(const step& what, random_source& random)
     if (!setting_.has_faults || setting_.kind == backend_kind::memory)
         return;
     process& on = *world_.processes[random.below(setting_.process_count)];
-    auto& link = *on.links[random.below(static_cast<std::uint32_t>(on.links.size()))];
+    const auto server = random.below(static_cast<std::uint32_t>(on.links.size()));
+    auto& link = *on.links[server];
     world_.note("fault ", name_of(what.what));
     const auto length = random.between(50ms, 5s);
     const auto restore = [this, &link] { restore_link(link); };
     switch (what.what) {
     case action::cut:
         return link.cut(random.between(1ms, 2s));
+    case action::restart:
+        for (const auto& each : world_.processes)
+            each->links[server]->cut(random.between(1ms, 2s));
+        return;
     case action::silence:
         link.quality.silent_until = std::min(world_.true_time() + length, calm_begins);
         return;
