@@ -3,8 +3,8 @@
 #
 #   scripts/includes.sh
 #
-# Each rule names a folder of src/ and the folders that its files may include, in addition to their own folder. Public
-# headers may be included everywhere.
+# Each rule names a folder of src/, or the files of one name, and what these may include, in addition to themselves. The
+# longest name decides. Public headers may be included everywhere.
 set -euo pipefail
 . "$(dirname "${BASH_SOURCE[0]}")/usage.sh"
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
@@ -23,14 +23,21 @@ remote/adapter      util net remote/policy remote/requests
 memory              util
 quorum              util net remote
 redis               util net remote quorum
-zookeeper           util net remote
+zookeeper               util net remote
+zookeeper/operations    util net remote zookeeper/url zookeeper/settings zookeeper/layout zookeeper/driver zookeeper/recipe zookeeper/session
+zookeeper/session       util net remote zookeeper/url zookeeper/settings zookeeper/layout zookeeper/driver zookeeper/recipe
+zookeeper/recipe        util net remote zookeeper/url zookeeper/settings zookeeper/layout zookeeper/driver
+zookeeper/driver        util net remote zookeeper/url zookeeper/settings zookeeper/layout
+zookeeper/layout        util
+zookeeper/settings      util net remote zookeeper/url
+zookeeper/url           util net
 mongo               util net remote
 connect             util net
 metrics             util
 command             util net
 '
 git grep -nE '^#include "[a-z_]+/' -- src | awk -v rules="$rules" '
-    function is_in(file, folder) { return folder == "*" || index(file, folder "/") == 1 }
+    function is_in(file, name) { return index(file, name "/") == 1 || index(file, name ".") == 1 }
     BEGIN {
         for (number = split(rules, line, "\n"); number > 0; --number) {
             split(line[number], folders, " ")
@@ -41,10 +48,11 @@ git grep -nE '^#include "[a-z_]+/' -- src | awk -v rules="$rules" '
         split($0, part, /[:"]/)
         from = substr(part[1], 5)
         to = part[4]
-        rule = ""
-        for (folder in may)
-            if (folder != "" && is_in(from, folder))
-                rule = may[folder]
+        longest = ""
+        for (name in may)
+            if (is_in(from, name) && length(name) > length(longest))
+                longest = name
+        rule = may[longest]
         allowed = 0
         for (number = split(rule, folders, " "); number > 0; --number)
             allowed = allowed || is_in(to, folders[number])

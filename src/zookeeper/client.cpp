@@ -24,8 +24,8 @@ constexpr std::size_t max_in_flight = 1024;
 struct client::parts final : runtime
 {
     parts(const asio::any_io_executor& executor, client& owner, std::weak_ptr<contact> reports)
-        : runtime(executor, std::move(reports)), all_watches(strand, owner, owner.sources(), owner.config_.layout),
-          sessions(strand, owner, owner.config_, reporter, all_watches)
+        : runtime(executor, std::move(reports)), all_watches(strand, owner, owner.sources(), owner.config().layout),
+          sessions(strand, owner, owner.config(), reporter, all_watches)
     {
         requests = &sessions;
     }
@@ -35,9 +35,9 @@ struct client::parts final : runtime
 };
 
 client::client(settings checked)
-    : config_(std::move(checked)), queue_(*this, config_.deadlines(), max_in_flight,
-                                       {.can_start = [this](const remote::operation&) { return can_start(); },
-                                           .send = [this] { all_parts().sessions.send(); }})
+    : operation_client(std::move(checked), max_in_flight,
+          {.can_start = [this](const remote::operation&) { return can_start(); },
+              .send = [this] { all_parts().sessions.send(); }})
 {
 }
 

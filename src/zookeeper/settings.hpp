@@ -2,14 +2,31 @@
 #pragma once
 
 #include "remote/policy/deadlines.hpp"
-#include "zookeeper/session/session.hpp"
+#include "zookeeper/url.hpp"
 
 #include <colock/zookeeper/adapter.hpp>
 
 #include <chrono>
+#include <optional>
 #include <string>
+#include <vector>
 
 namespace colock::inline v0::zookeeper::detail {
+
+struct session_settings
+{
+    location where{};
+    /// Access rights of created nodes; empty: all rights for the user, or for everybody if there is no user.
+    std::vector<access_right> access{};
+    /// Requested timeout; the server decides.
+    std::chrono::milliseconds session_timeout{15'000};
+    /// The servers' tickTime. Default: 2 s, or half of the timeout that leases count on if that is less.
+    std::optional<std::chrono::milliseconds> server_tick{};
+    /// The smallest timeout that any server may grant. Default: the timeout that was granted.
+    std::optional<std::chrono::milliseconds> smallest_timeout{};
+    /// How long one server may take to accept a connection and the session.
+    std::chrono::milliseconds connect_timeout{2000};
+};
 
 /// Validated options.
 struct settings

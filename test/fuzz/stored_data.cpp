@@ -5,8 +5,8 @@
 
 #include "remote/adapter/stored_owner.hpp"
 #include "zookeeper/operations/node_data.hpp"
-#include "zookeeper/recipe/key_encoding.hpp"
-#include "zookeeper/recipe/node_names.hpp"
+#include "zookeeper/layout/key_encoding.hpp"
+#include "zookeeper/layout/node_names.hpp"
 
 #include <string>
 #include <string_view>

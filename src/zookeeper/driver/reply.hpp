@@ -2,7 +2,7 @@
 #pragma once
 
 #include "zookeeper/driver/status.hpp"
-#include "zookeeper/recipe/lock_queue.hpp"
+#include "zookeeper/layout/lock_queue.hpp"
 
 #include <colock/spi/completion.hpp>
 

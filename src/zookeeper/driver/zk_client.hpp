@@ -3,7 +3,7 @@
 
 #include "remote/requests/operation_allocation.hpp"
 #include "zookeeper/driver/reply.hpp"
-#include "zookeeper/recipe/watched_nodes.hpp"
+#include "zookeeper/driver/watched_nodes.hpp"
 
 #include <colock/clock.hpp>
 #include <colock/zookeeper/adapter.hpp>

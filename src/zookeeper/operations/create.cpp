@@ -1,11 +1,11 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #include "zookeeper/operations/operations.hpp"
 
+#include "zookeeper/layout/lock_queue.hpp"
 #include "zookeeper/operations/claim_state.hpp"
 #include "zookeeper/operations/folder_operation.hpp"
 #include "zookeeper/operations/node_data.hpp"
 #include "zookeeper/operations/paths.hpp"
-#include "zookeeper/recipe/lock_queue.hpp"
 
 #include <algorithm>
 #include <cstdint>
@@ -27,7 +27,7 @@ constexpr int max_attempts = 5;
 class create_operation final : public folder_operation
 {
 public:
-    create_operation(client& owner, claim_ptr claim, completion<create_outcome> done)
+    create_operation(operation_client& owner, claim_ptr claim, completion<create_outcome> done)
         : folder_operation(owner), claim_(std::move(claim)), done_(std::move(done)),
           folder_(key_folder(config(), claim_->key())), prefix_(claim_prefix(config(), *claim_))
     {
@@ -464,7 +464,7 @@ private:
 
 } // namespace
 
-operation_ptr make_create(client& owner, claim_ptr claim, completion<create_outcome> done)
+operation_ptr make_create(operation_client& owner, claim_ptr claim, completion<create_outcome> done)
 {
     return operation_ptr(new create_operation(owner, std::move(claim), std::move(done)));
 }

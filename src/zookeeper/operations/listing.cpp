@@ -2,11 +2,11 @@
 #include "zookeeper/operations/operations.hpp"
 
 #include "remote/adapter/stored_time.hpp"
+#include "zookeeper/layout/key_encoding.hpp"
+#include "zookeeper/layout/lock_queue.hpp"
 #include "zookeeper/operations/node_data.hpp"
 #include "zookeeper/operations/paths.hpp"
 #include "zookeeper/operations/request_operation.hpp"
-#include "zookeeper/recipe/key_encoding.hpp"
-#include "zookeeper/recipe/lock_queue.hpp"
 
 #include <algorithm>
 #include <chrono>
@@ -64,7 +64,7 @@ std::optional<lock_status> status_of(const candidate& which, const reply& node)
 class listing_operation : public request_operation
 {
 public:
-    listing_operation(client& owner, listing_action action, filter which, completion<list_outcome> done)
+    listing_operation(operation_client& owner, listing_action action, filter which, completion<list_outcome> done)
         : request_operation(owner), which_(std::move(which)), action_(action), done_(std::move(done))
     {
     }
@@ -175,7 +175,7 @@ private:
 class key_operation final : public listing_operation
 {
 public:
-    key_operation(client& owner, listing_request request, completion<list_outcome> done)
+    key_operation(operation_client& owner, listing_request request, completion<list_outcome> done)
         : listing_operation(owner, request.action, std::move(request.filter), std::move(done))
     {
     }
@@ -211,7 +211,7 @@ folder_page first_names(const std::vector<std::string>& all, const std::string& 
 class page_operation final : public listing_operation
 {
 public:
-    page_operation(client& owner, listing_request request, page_start from, completion<list_outcome> done)
+    page_operation(operation_client& owner, listing_request request, page_start from, completion<list_outcome> done)
         : listing_operation(owner, request.action, std::move(request.filter), std::move(done)), from_(std::move(from)),
           next_(from_)
     {
@@ -292,7 +292,7 @@ private:
 class group_operation final : public listing_operation
 {
 public:
-    group_operation(client& owner, std::string id, completion<group_outcome> done)
+    group_operation(operation_client& owner, std::string id, completion<group_outcome> done)
         : listing_operation(owner, listing_action::break_key, filter{.group = id},
               [done = std::move(done)](
                   list_outcome outcome) mutable { done({std::move(outcome.locks), std::move(outcome.error)}); }),
@@ -331,14 +331,15 @@ private:
 
 } // namespace
 
-operation_ptr make_listing(client& owner, listing_request request, page_start from, completion<list_outcome> done)
+operation_ptr make_listing(
+    operation_client& owner, listing_request request, page_start from, completion<list_outcome> done)
 {
     if (request.filter.key)
         return operation_ptr(new key_operation(owner, std::move(request), std::move(done)));
     return operation_ptr(new page_operation(owner, std::move(request), std::move(from), std::move(done)));
 }
 
-operation_ptr make_group_release(client& owner, std::string id, completion<group_outcome> done)
+operation_ptr make_group_release(operation_client& owner, std::string id, completion<group_outcome> done)
 {
     return operation_ptr(new group_operation(owner, std::move(id), std::move(done)));
 }

@@ -1,8 +1,8 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #include "zookeeper/operations/paths.hpp"
 
-#include "zookeeper/recipe/key_encoding.hpp"
-#include "zookeeper/recipe/node_names.hpp"
+#include "zookeeper/layout/key_encoding.hpp"
+#include "zookeeper/layout/node_names.hpp"
 
 namespace colock::inline v0::zookeeper::detail {
 

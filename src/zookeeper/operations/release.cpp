@@ -1,10 +1,10 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #include "zookeeper/operations/operations.hpp"
 
+#include "zookeeper/layout/lock_queue.hpp"
 #include "zookeeper/operations/claim_state.hpp"
 #include "zookeeper/operations/coroutine_operation.hpp"
 #include "zookeeper/operations/paths.hpp"
-#include "zookeeper/recipe/lock_queue.hpp"
 
 #include <utility>
 
@@ -24,7 +24,8 @@ failure_ptr in_doubt(const error_code& cause)
 class release_operation final : public coroutine_operation
 {
 public:
-    release_operation(client& owner, claim_ptr claim, completion<release_outcome> done, release_guarantee guarantee)
+    release_operation(
+        operation_client& owner, claim_ptr claim, completion<release_outcome> done, release_guarantee guarantee)
         : coroutine_operation(owner), claim_(std::move(claim)), done_(std::move(done)), guarantee_(guarantee)
     {
     }
@@ -148,7 +149,7 @@ private:
 } // namespace
 
 operation_ptr make_release(
-    client& owner, claim_ptr claim, completion<release_outcome> done, release_guarantee guarantee)
+    operation_client& owner, claim_ptr claim, completion<release_outcome> done, release_guarantee guarantee)
 {
     return operation_ptr(new release_operation(owner, std::move(claim), std::move(done), guarantee));
 }

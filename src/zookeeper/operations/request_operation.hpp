@@ -2,9 +2,9 @@
 #pragma once
 
 #include "remote/requests/operation.hpp"
-#include "zookeeper/client.hpp"
 #include "zookeeper/driver/reply.hpp"
 #include "zookeeper/operations/failures.hpp"
+#include "zookeeper/operations/operation_client.hpp"
 
 #include <memory>
 #include <utility>
@@ -19,7 +19,10 @@ using remote::operation_ptr;
 class request_operation : public remote::operation
 {
 public:
-    explicit request_operation(client& owner) : owner_(std::static_pointer_cast<client>(owner.shared_from_this())) {}
+    explicit request_operation(operation_client& owner)
+        : owner_(std::static_pointer_cast<operation_client>(owner.shared_from_this()))
+    {
+    }
 
     void start() final
     {
@@ -99,7 +102,7 @@ protected:
         failed(answer.what == status::unanswered ? delivery::unanswered : delivery::answered, failure_of(answer));
     }
 
-    const std::shared_ptr<client> owner_;
+    const std::shared_ptr<operation_client> owner_;
 
 private:
     unsigned round_ = 0;

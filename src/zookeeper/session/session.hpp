@@ -2,15 +2,15 @@
 #pragma once
 
 #include "zookeeper/driver/reply.hpp"
-#include "zookeeper/driver/session_event_dispatcher.hpp"
 #include "zookeeper/driver/zk_client.hpp"
 #include "zookeeper/recipe/requests.hpp"
 #include "zookeeper/recipe/unproven_nodes.hpp"
 #include "zookeeper/session/server_lookup.hpp"
+#include "zookeeper/session/session_event_dispatcher.hpp"
 #include "zookeeper/session/session_events.hpp"
 #include "zookeeper/session/session_life.hpp"
 #include "zookeeper/session/session_node.hpp"
-#include "zookeeper/url.hpp"
+#include "zookeeper/settings.hpp"
 
 #include <colock/clock.hpp>
 #include <colock/detail/generation.hpp>
@@ -27,21 +27,6 @@
 #include <vector>
 
 namespace colock::inline v0::zookeeper::detail {
-
-struct session_settings
-{
-    location where{};
-    /// Access rights of created nodes; empty: all rights for the user, or for everybody if there is no user.
-    std::vector<access_right> access{};
-    /// Requested timeout; the server decides.
-    std::chrono::milliseconds session_timeout{15'000};
-    /// The servers' tickTime. Default: 2 s, or half of the timeout that leases count on if that is less.
-    std::optional<std::chrono::milliseconds> server_tick{};
-    /// The smallest timeout that any server may grant. Default: the timeout that was granted.
-    std::optional<std::chrono::milliseconds> smallest_timeout{};
-    /// How long one server may take to accept a connection and the session.
-    std::chrono::milliseconds connect_timeout{2000};
-};
 
 /// One session with an ensemble: connects, proves that the session lives, and moves to another server when a connection
 /// ends. The session is over when the server reports so. It never comes back, so a new object has to be created. Of

@@ -3,7 +3,7 @@
 #include "fixture.hpp"
 #include "one_server.hpp"
 #include "support/driver.hpp"
-#include "zookeeper/recipe/key_encoding.hpp"
+#include "zookeeper/layout/key_encoding.hpp"
 
 #include <boost/test/unit_test.hpp>
 

@@ -6,7 +6,7 @@
 #include "support/no_free_descriptors.hpp"
 #include "support/peer.hpp"
 #include "support/sockets.hpp"
-#include "zookeeper/recipe/key_encoding.hpp"
+#include "zookeeper/layout/key_encoding.hpp"
 
 #include <colock/error.hpp>
 

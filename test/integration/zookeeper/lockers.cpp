@@ -2,8 +2,8 @@
 #include "fixture.hpp"
 #include "one_server.hpp"
 #include "support/driver.hpp"
-#include "zookeeper/recipe/key_encoding.hpp"
-#include "zookeeper/recipe/node_names.hpp"
+#include "zookeeper/layout/key_encoding.hpp"
+#include "zookeeper/layout/node_names.hpp"
 
 #include <colock/connect.hpp>
 

@@ -1,7 +1,7 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #include "fixture.hpp"
 #include "one_server.hpp"
-#include "zookeeper/recipe/key_encoding.hpp"
+#include "zookeeper/layout/key_encoding.hpp"
 
 #include <boost/test/unit_test.hpp>
 

@@ -1,5 +1,5 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
-#include "zookeeper/recipe/lock_queue.hpp"
+#include "zookeeper/layout/lock_queue.hpp"
 
 #include <boost/test/unit_test.hpp>
 

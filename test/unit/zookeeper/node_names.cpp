@@ -1,5 +1,5 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
-#include "zookeeper/recipe/node_names.hpp"
+#include "zookeeper/layout/node_names.hpp"
 
 #include "zookeeper/session/servers.hpp"
 

@@ -1,7 +1,7 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #pragma once
 
-#include "zookeeper/recipe/node_names.hpp"
+#include "zookeeper/layout/node_names.hpp"
 
 #include <colock/spi/claim.hpp>
 

@@ -1,5 +1,5 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
-#include "zookeeper/driver/session_event_dispatcher.hpp"
+#include "zookeeper/session/session_event_dispatcher.hpp"
 
 #include <boost/system/errc.hpp>
 
