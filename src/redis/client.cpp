@@ -2,8 +2,8 @@
 #include "redis/client.hpp"
 
 #include "redis/connection/connection_factory.hpp"
+#include "redis/connection/pipeline.hpp"
 #include "redis/connection/session.hpp"
-#include "redis/pipeline/pipeline.hpp"
 #include "redis/pipeline/unsent_operations.hpp"
 #include "redis/pubsub/subscriptions.hpp"
 #include "remote/adapter/default_clock_lead.hpp"
@@ -36,7 +36,7 @@ struct client::parts final : runtime
 };
 
 client::client(detail::settings checked)
-    : config_(std::move(checked)),
+    : operation_client(std::move(checked)),
       // Sentinels promote replicas, so a server that is found through them has replicas.
       replicas_seen_(!config_.where.master.empty())
 {

@@ -1,19 +1,14 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #pragma once
 
-#include "redis/operations/fence_anchor.hpp"
+#include "redis/operations/operation_client.hpp"
 #include "redis/pipeline/send_queue.hpp"
-#include "redis/pipeline/waiting_writers.hpp"
-#include "redis/settings.hpp"
-#include "remote/requests/client_base.hpp"
-#include "remote/requests/lost_requests.hpp"
 
 #include <boost/asio/any_io_executor.hpp>
 
 #include <atomic>
 #include <chrono>
 #include <memory>
-#include <string>
 
 namespace colock::inline v0::redis::detail {
 
@@ -25,7 +20,7 @@ namespace colock::inline v0::redis::detail {
 ///
 /// Thread safety: `submit`, `watch` and the waits may be called from any thread. Other functions state their own
 /// requirements.
-class client final : public remote::client_base
+class client final : public operation_client
 {
 public:
     [[nodiscard]] static std::shared_ptr<client> make(
@@ -33,23 +28,12 @@ public:
     explicit client(settings checked);
     ~client() override;
 
-    [[nodiscard]] const detail::settings& config() const noexcept { return config_; }
-
     /// Implements the adapter's `max_clock_lead`. Replicas that have been seen once are counted forever, because a
     /// replica that is disconnected now may be promoted later.
     [[nodiscard]] std::chrono::milliseconds max_clock_lead(std::chrono::milliseconds ttl) const noexcept;
 
-    /// Queues an operation and sends it as soon as possible. The operation ends on the strand. It is dropped if the
-    /// execution context has been shut down.
-    void submit(operation_ptr added);
-    /// Requests of earlier connections that may still arrive at the server. Strand only.
-    [[nodiscard]] const remote::lost_requests& lost() const noexcept;
-    /// Counter of fences. Strand only.
-    [[nodiscard]] fence_anchor& anchor() noexcept { return anchor_; }
-    /// Keys on which readers have recently met waiting writers.
-    [[nodiscard]] waiting_writers& writers() noexcept { return writers_; }
-
-    [[nodiscard]] int listens(const std::string& channel) const { return sources().is_active(channel) ? 1 : 0; }
+    void submit(operation_ptr added) override;
+    [[nodiscard]] const remote::lost_requests& lost() const noexcept override;
 
 private:
     struct parts;
@@ -65,12 +49,8 @@ private:
     void drop_all() noexcept override;
     void end_dropped();
 
-    const detail::settings config_;
-
     send_queue send_queue_;
     flush_hints hints_;
-    fence_anchor anchor_{config_};
-    waiting_writers writers_;
     std::atomic<bool> replicas_seen_;
 };
 

@@ -1,7 +1,7 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #pragma once
 
-#include "redis/pipeline/reply.hpp"
+#include "redis/reply.hpp"
 
 #include <colock/spi/adapter.hpp>
 

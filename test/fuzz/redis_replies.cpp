@@ -6,7 +6,7 @@
 
 #include "redis/connection/framing.hpp"
 #include "redis/operations/lock_rows.hpp"
-#include "redis/pipeline/reply.hpp"
+#include "redis/reply.hpp"
 #include "redis/settings.hpp"
 
 #include <boost/redis/resp3/parser.hpp>

@@ -1,10 +1,10 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #include "redis/connection/connection_setup.hpp"
 
+#include "redis/connection/exchange.hpp"
 #include "redis/connection/greeting.hpp"
 #include "redis/connection/rights_check.hpp"
 #include "redis/failures.hpp"
-#include "redis/pipeline/exchange.hpp"
 
 #include <colock/clock.hpp>
 

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "redis/connection/server_connection.hpp"
-#include "redis/operations/fence_anchor.hpp"
+#include "redis/scripts/fence_anchor.hpp"
 #include "redis/settings.hpp"
 #include "remote/requests/event_reporter.hpp"
 #include "remote/requests/lost_requests.hpp"

@@ -1,9 +1,9 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #include "redis/connection/sentinel_search.hpp"
 
+#include "redis/connection/exchange.hpp"
 #include "redis/connection/greeting.hpp"
 #include "redis/failures.hpp"
-#include "redis/pipeline/exchange.hpp"
 
 #include <boost/asio/error.hpp>
 

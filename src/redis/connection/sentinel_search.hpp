@@ -3,7 +3,7 @@
 
 #include "redis/connection/connection_factory.hpp"
 #include "redis/connection/master_candidates.hpp"
-#include "redis/pipeline/reply.hpp"
+#include "redis/reply.hpp"
 #include "redis/settings.hpp"
 
 #include <colock/spi/adapter.hpp>

@@ -4,7 +4,7 @@
 #include "net/tls.hpp"
 #include "redis/connection/health_check.hpp"
 #include "redis/connection/validated_stream.hpp"
-#include "redis/pipeline/reply.hpp"
+#include "redis/reply.hpp"
 #include "redis/settings.hpp"
 
 #include <colock/error.hpp>

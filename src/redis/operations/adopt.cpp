@@ -38,7 +38,7 @@ namespace {
 class adopt_operation final : public script_operation
 {
 public:
-    adopt_operation(client& owner, std::string ticket, claim_ptr claim, completion<create_outcome> done)
+    adopt_operation(operation_client& owner, std::string ticket, claim_ptr claim, completion<create_outcome> done)
         : script_operation(owner), ticket_(std::move(ticket)), claim_(std::move(claim)), done_(std::move(done))
     {
         requested_at = claim_->operation_start();
@@ -149,7 +149,7 @@ private:
 
 } // namespace
 
-operation_ptr make_adopt(client& owner, std::string ticket, claim_ptr claim, completion<create_outcome> done)
+operation_ptr make_adopt(operation_client& owner, std::string ticket, claim_ptr claim, completion<create_outcome> done)
 {
     return std::make_unique<adopt_operation>(owner, std::move(ticket), std::move(claim), std::move(done));
 }

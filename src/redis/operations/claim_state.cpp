@@ -3,7 +3,7 @@
 
 namespace colock::inline v0::redis::detail {
 
-void note_answer(const client& owner, claim& of, remote::connection_number server_connection)
+void note_answer(const operation_client& owner, claim& of, remote::connection_number server_connection)
 {
     auto* const state = find_state(of);
     if (!state || (state->creates.empty() && state->extends.empty()))

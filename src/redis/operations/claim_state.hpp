@@ -1,7 +1,7 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #pragma once
 
-#include "redis/client.hpp"
+#include "redis/operations/operation_client.hpp"
 #include "remote/adapter/claim_slot.hpp"
 #include "remote/adapter/stored_owner.hpp"
 #include "remote/requests/lost_requests.hpp"
@@ -45,6 +45,6 @@ struct claim_state
 /// Called when a reply has arrived on `server_connection`. Removes the requests that the reply settles: the server
 /// executes the requests of one connection in order. The client knows which requests of other connections may still
 /// arrive.
-void note_answer(const client& owner, claim& of, remote::connection_number server_connection);
+void note_answer(const operation_client& owner, claim& of, remote::connection_number server_connection);
 
 } // namespace colock::inline v0::redis::detail

@@ -40,7 +40,7 @@ class create_operation final : public operation
 public:
     using step = create_step;
 
-    create_operation(client& owner, claim_ptr claim, completion<create_outcome> done, step first)
+    create_operation(operation_client& owner, claim_ptr claim, completion<create_outcome> done, step first)
         : owner_(owner), claim_(std::move(claim)), done_(std::move(done)),
           is_grouped_(is_grouped(owner.config(), *claim_)), step_(first)
     {
@@ -261,7 +261,7 @@ private:
         done_(create_outcome::granted(static_cast<std::uint64_t>(fence)));
     }
 
-    client& owner_;
+    operation_client& owner_;
     const claim_ptr claim_;
     completion<create_outcome> done_;
     failure_ptr problem_;
@@ -273,7 +273,7 @@ private:
 
 } // namespace
 
-operation_ptr make_create(client& owner, claim_ptr claim, completion<create_outcome> done, create_step first)
+operation_ptr make_create(operation_client& owner, claim_ptr claim, completion<create_outcome> done, create_step first)
 {
     return std::make_unique<create_operation>(owner, std::move(claim), std::move(done), first);
 }

@@ -17,7 +17,7 @@ namespace {
 class create_all_operation final : public script_operation
 {
 public:
-    create_all_operation(client& owner, std::vector<claim_ptr> claims, completion<create_all_outcome> done)
+    create_all_operation(operation_client& owner, std::vector<claim_ptr> claims, completion<create_all_outcome> done)
         : script_operation(owner), claims_(std::move(claims)), done_(std::move(done))
     {
         requested_at = claims_.front()->operation_start();
@@ -219,7 +219,8 @@ private:
 
 } // namespace
 
-operation_ptr make_create_all(client& owner, std::vector<claim_ptr> claims, completion<create_all_outcome> done)
+operation_ptr make_create_all(
+    operation_client& owner, std::vector<claim_ptr> claims, completion<create_all_outcome> done)
 {
     return std::make_unique<create_all_operation>(owner, std::move(claims), std::move(done));
 }

@@ -14,7 +14,8 @@ namespace {
 class extend_operation final : public script_operation
 {
 public:
-    extend_operation(client& owner, claim_ptr claim, std::chrono::milliseconds ttl, completion<extend_outcome> done)
+    extend_operation(
+        operation_client& owner, claim_ptr claim, std::chrono::milliseconds ttl, completion<extend_outcome> done)
         : script_operation(owner), claim_(std::move(claim)), ttl_(ttl), done_(std::move(done))
     {
     }
@@ -67,7 +68,7 @@ private:
 } // namespace
 
 operation_ptr make_extend(
-    client& owner, claim_ptr claim, std::chrono::milliseconds ttl, completion<extend_outcome> done)
+    operation_client& owner, claim_ptr claim, std::chrono::milliseconds ttl, completion<extend_outcome> done)
 {
     return std::make_unique<extend_operation>(owner, std::move(claim), ttl, std::move(done));
 }

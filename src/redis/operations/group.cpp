@@ -24,8 +24,8 @@ constexpr std::size_t max_members_per_script = 200;
 class group_operation final : public script_operation
 {
 public:
-    group_operation(
-        client& owner, std::string id, group_action what, std::chrono::milliseconds ttl, completion<group_outcome> done)
+    group_operation(operation_client& owner, std::string id, group_action what, std::chrono::milliseconds ttl,
+        completion<group_outcome> done)
         : script_operation(owner), index_(group_key(config(), id).text()), what_(what), ttl_(ttl),
           done_(std::move(done))
     {
@@ -154,8 +154,8 @@ private:
 
 } // namespace
 
-operation_ptr make_group_action(
-    client& owner, std::string id, group_action what, std::chrono::milliseconds ttl, completion<group_outcome> done)
+operation_ptr make_group_action(operation_client& owner, std::string id, group_action what,
+    std::chrono::milliseconds ttl, completion<group_outcome> done)
 {
     return std::make_unique<group_operation>(owner, std::move(id), what, ttl, std::move(done));
 }

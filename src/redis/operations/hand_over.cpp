@@ -15,8 +15,8 @@ namespace {
 class hand_over_operation final : public script_operation
 {
 public:
-    hand_over_operation(
-        client& owner, two_step_hand_over fallback, claim_ptr held, claim_ptr next, completion<hand_over_outcome> done)
+    hand_over_operation(operation_client& owner, two_step_hand_over fallback, claim_ptr held, claim_ptr next,
+        completion<hand_over_outcome> done)
         : script_operation(owner), fallback_(std::move(fallback)), held_(std::move(held)), next_(std::move(next)),
           done_(std::move(done))
     {
@@ -86,8 +86,8 @@ private:
 
 } // namespace
 
-operation_ptr make_hand_over(
-    client& owner, two_step_hand_over fallback, claim_ptr held, claim_ptr next, completion<hand_over_outcome> done)
+operation_ptr make_hand_over(operation_client& owner, two_step_hand_over fallback, claim_ptr held, claim_ptr next,
+    completion<hand_over_outcome> done)
 {
     return std::make_unique<hand_over_operation>(
         owner, std::move(fallback), std::move(held), std::move(next), std::move(done));

@@ -38,7 +38,7 @@ std::string_view layout_name(const settings& config) noexcept
 class key_operation final : public script_operation
 {
 public:
-    key_operation(client& owner, std::string key, bool removes, completion<list_outcome> done)
+    key_operation(operation_client& owner, std::string key, bool removes, completion<list_outcome> done)
         : script_operation(owner), key_(std::move(key)), removes_(removes), done_(std::move(done))
     {
     }
@@ -124,7 +124,8 @@ std::string glob_escaped(std::string_view text)
 class walk_operation final : public script_operation
 {
 public:
-    walk_operation(client& owner, const listing_request& request, std::uint64_t from, completion<list_outcome> done)
+    walk_operation(
+        operation_client& owner, const listing_request& request, std::uint64_t from, completion<list_outcome> done)
         : script_operation(owner), purges_(request.action == listing_action::purge),
           limit_(std::min(request.limit, max_swept)),
           pattern_(glob_escaped(config().prefix + request.filter.key_prefix.value_or("")) + '*'),
@@ -268,7 +269,8 @@ private:
 
 } // namespace
 
-operation_ptr make_listing(client& owner, listing_request request, std::uint64_t from, completion<list_outcome> done)
+operation_ptr make_listing(
+    operation_client& owner, listing_request request, std::uint64_t from, completion<list_outcome> done)
 {
     if (request.filter.key)
         return std::make_unique<key_operation>(

@@ -1,7 +1,7 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #pragma once
 
-#include "redis/client.hpp"
+#include "redis/operations/operation_client.hpp"
 #include "redis/pipeline/batch.hpp"
 
 #include <colock/spi/adapter.hpp>
@@ -42,11 +42,11 @@ enum class create_step : unsigned char
     yield_to_writer,
 };
 [[nodiscard]] operation_ptr make_create(
-    client& owner, claim_ptr claim, completion<create_outcome> done, create_step first);
+    operation_client& owner, claim_ptr claim, completion<create_outcome> done, create_step first);
 
 /// \param claims exclusive claims of different keys; at least one
 [[nodiscard]] operation_ptr make_create_all(
-    client& owner, std::vector<claim_ptr> claims, completion<create_all_outcome> done);
+    operation_client& owner, std::vector<claim_ptr> claims, completion<create_all_outcome> done);
 
 /// Returns what another process needs to take over a lock: the part of the stored value that identifies the holder.
 [[nodiscard]] std::string make_ticket(const settings& config, const claim& held);
@@ -54,18 +54,18 @@ enum class create_step : unsigned char
 [[nodiscard]] bool may_be_ticket(std::string_view ticket, lock_mode mode) noexcept;
 /// \param ticket for which `may_be_ticket` is true
 [[nodiscard]] operation_ptr make_adopt(
-    client& owner, std::string ticket, claim_ptr claim, completion<create_outcome> done);
+    operation_client& owner, std::string ticket, claim_ptr claim, completion<create_outcome> done);
 
 [[nodiscard]] operation_ptr make_release(
-    client& owner, claim_ptr claim, completion<release_outcome> done, release_guarantee guarantee);
+    operation_client& owner, claim_ptr claim, completion<release_outcome> done, release_guarantee guarantee);
 
 /// Adds the command that releases a lock that is known to be held.
 void push_release(boost::redis::request& request, script::form form, const settings& config, const claim& held);
 
 [[nodiscard]] operation_ptr make_extend(
-    client& owner, claim_ptr claim, std::chrono::milliseconds ttl, completion<extend_outcome> done);
+    operation_client& owner, claim_ptr claim, std::chrono::milliseconds ttl, completion<extend_outcome> done);
 
-[[nodiscard]] operation_ptr make_is_valid(client& owner, claim_ptr claim, completion<valid_outcome> done);
+[[nodiscard]] operation_ptr make_is_valid(operation_client& owner, claim_ptr claim, completion<valid_outcome> done);
 
 /// A release followed by a create. Used if the server refuses the single step.
 struct two_step_hand_over
@@ -74,15 +74,15 @@ struct two_step_hand_over
     void (*start)(adapter&, claim_ptr held, claim_ptr next, completion<hand_over_outcome> done);
 };
 /// Passes an exclusive lock to the next claim of the same key.
-[[nodiscard]] operation_ptr make_hand_over(
-    client& owner, two_step_hand_over fallback, claim_ptr held, claim_ptr next, completion<hand_over_outcome> done);
+[[nodiscard]] operation_ptr make_hand_over(operation_client& owner, two_step_hand_over fallback, claim_ptr held,
+    claim_ptr next, completion<hand_over_outcome> done);
 
 /// \param ttl new ttl if `what` is an extension; otherwise unused
-[[nodiscard]] operation_ptr make_group_action(
-    client& owner, std::string id, group_action what, std::chrono::milliseconds ttl, completion<group_outcome> done);
+[[nodiscard]] operation_ptr make_group_action(operation_client& owner, std::string id, group_action what,
+    std::chrono::milliseconds ttl, completion<group_outcome> done);
 
 /// \param from cursor of the SCAN with which a page or step begins; unused if the filter has a key
 [[nodiscard]] operation_ptr make_listing(
-    client& owner, listing_request request, std::uint64_t from, completion<list_outcome> done);
+    operation_client& owner, listing_request request, std::uint64_t from, completion<list_outcome> done);
 
 } // namespace colock::inline v0::redis::detail

@@ -21,7 +21,8 @@ failure_ptr in_doubt()
 class release_operation final : public script_operation
 {
 public:
-    release_operation(client& owner, claim_ptr claim, completion<release_outcome> done, release_guarantee guarantee)
+    release_operation(
+        operation_client& owner, claim_ptr claim, completion<release_outcome> done, release_guarantee guarantee)
         : script_operation(owner), claim_(std::move(claim)), done_(std::move(done)), guarantee_(guarantee)
     {
         requested_at = claim_->operation_start();
@@ -115,7 +116,7 @@ void push_release(boost::redis::request& request, script::form form, const setti
 }
 
 operation_ptr make_release(
-    client& owner, claim_ptr claim, completion<release_outcome> done, release_guarantee guarantee)
+    operation_client& owner, claim_ptr claim, completion<release_outcome> done, release_guarantee guarantee)
 {
     return std::make_unique<release_operation>(owner, std::move(claim), std::move(done), guarantee);
 }

@@ -1,8 +1,8 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #pragma once
 
-#include "redis/client.hpp"
 #include "redis/failures.hpp"
+#include "redis/operations/operation_client.hpp"
 #include "redis/scripts/scripts.hpp"
 
 #include <algorithm>
@@ -15,7 +15,7 @@ namespace colock::inline v0::redis::detail {
 class script_operation : public operation
 {
 public:
-    explicit script_operation(client& owner) : owner_(owner) {}
+    explicit script_operation(operation_client& owner) : owner_(owner) {}
 
     void write(boost::redis::request& request) final { push(request, form_); }
     void end(operation_ptr self, delivery how, failure_ptr why) final
@@ -43,7 +43,7 @@ protected:
     [[nodiscard]] const settings& config() const noexcept { return owner_.config(); }
     [[nodiscard]] script::form form() const noexcept { return form_; }
 
-    client& owner_;
+    operation_client& owner_;
 
 private:
     script::form form_ = script::form::digest;

@@ -13,7 +13,7 @@ namespace {
 class valid_operation final : public script_operation
 {
 public:
-    valid_operation(client& owner, claim_ptr claim, completion<valid_outcome> done)
+    valid_operation(operation_client& owner, claim_ptr claim, completion<valid_outcome> done)
         : script_operation(owner), claim_(std::move(claim)), done_(std::move(done))
     {
     }
@@ -43,7 +43,7 @@ private:
 
 } // namespace
 
-operation_ptr make_is_valid(client& owner, claim_ptr claim, completion<valid_outcome> done)
+operation_ptr make_is_valid(operation_client& owner, claim_ptr claim, completion<valid_outcome> done)
 {
     return std::make_unique<valid_operation>(owner, std::move(claim), std::move(done));
 }

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "redis/pipeline/argument.hpp"
-#include "redis/pipeline/reply.hpp"
+#include "redis/reply.hpp"
 #include "redis/scripts/scripts.hpp"
 #include "remote/policy/deadlines.hpp"
 #include "remote/requests/operation_allocation.hpp"

@@ -1,10 +1,10 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #include "redis/pubsub/subscriptions.hpp"
 
+#include "redis/connection/exchange.hpp"
 #include "redis/connection/greeting.hpp"
 #include "redis/connection/server_settings.hpp"
 #include "redis/failures.hpp"
-#include "redis/pipeline/exchange.hpp"
 #include "remote/policy/deadlines.hpp"
 
 #include <boost/asio/post.hpp>

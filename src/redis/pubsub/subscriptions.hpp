@@ -3,7 +3,7 @@
 
 #include "redis/connection/connection_factory.hpp"
 #include "redis/connection/session.hpp"
-#include "redis/pipeline/reply.hpp"
+#include "redis/reply.hpp"
 #include "remote/requests/listening_loop.hpp"
 
 #include <boost/asio/any_io_executor.hpp>

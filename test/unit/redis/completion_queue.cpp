@@ -1,5 +1,5 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
-#include "redis/pipeline/completion_queue.hpp"
+#include "redis/connection/completion_queue.hpp"
 
 #include <boost/test/unit_test.hpp>
 

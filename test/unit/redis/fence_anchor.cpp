@@ -1,5 +1,5 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
-#include "redis/operations/fence_anchor.hpp"
+#include "redis/scripts/fence_anchor.hpp"
 
 #include <boost/test/unit_test.hpp>
 

@@ -1,7 +1,7 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
-#include "redis/pipeline/pipeline.hpp"
+#include "redis/connection/pipeline.hpp"
 
-#include "redis/pipeline/exchange.hpp"
+#include "redis/connection/exchange.hpp"
 
 #include <boost/asio/post.hpp>
 

@@ -1,5 +1,5 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
-#include "redis/pipeline/exchange.hpp"
+#include "redis/connection/exchange.hpp"
 
 #include <utility>
 

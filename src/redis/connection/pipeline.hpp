@@ -1,8 +1,8 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #pragma once
 
+#include "redis/connection/completion_queue.hpp"
 #include "redis/connection/session.hpp"
-#include "redis/pipeline/completion_queue.hpp"
 #include "redis/pipeline/send_queue.hpp"
 #include "redis/pipeline/unsent_operations.hpp"
 #include "remote/requests/client_base.hpp"

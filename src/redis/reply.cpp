@@ -1,5 +1,5 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
-#include "redis/pipeline/reply.hpp"
+#include "redis/reply.hpp"
 
 #include <charconv>
 

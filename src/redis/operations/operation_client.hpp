@@ -1,0 +1,44 @@
+// Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+#pragma once
+
+#include "redis/pipeline/batch.hpp"
+#include "redis/pipeline/waiting_writers.hpp"
+#include "redis/scripts/fence_anchor.hpp"
+#include "redis/settings.hpp"
+#include "remote/requests/client_base.hpp"
+#include "remote/requests/lost_requests.hpp"
+
+#include <string>
+#include <utility>
+
+namespace colock::inline v0::redis::detail {
+
+/// The part of the client that its operations use.
+///
+/// Thread safety: `config` and `submit` may be called from any thread; all other functions belong to the strand.
+class operation_client : public remote::client_base
+{
+public:
+    [[nodiscard]] const detail::settings& config() const noexcept { return config_; }
+    /// Queues an operation and sends it as soon as possible. The operation ends on the strand. It is dropped if the
+    /// execution context has been shut down.
+    virtual void submit(operation_ptr added) = 0;
+    /// Requests of earlier connections that may still arrive at the server.
+    [[nodiscard]] virtual const remote::lost_requests& lost() const noexcept = 0;
+    /// Counter of fences.
+    [[nodiscard]] fence_anchor& anchor() noexcept { return anchor_; }
+    /// Keys on which readers have recently met waiting writers.
+    [[nodiscard]] waiting_writers& writers() noexcept { return writers_; }
+    [[nodiscard]] int listens(const std::string& channel) const { return sources().is_active(channel) ? 1 : 0; }
+
+protected:
+    explicit operation_client(detail::settings checked) : config_(std::move(checked)) {}
+
+    const detail::settings config_;
+    fence_anchor anchor_{config_};
+
+private:
+    waiting_writers writers_;
+};
+
+} // namespace colock::inline v0::redis::detail
