@@ -1,13 +1,13 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #include "mongo.hpp"
 
-#include "mongo/commands/batch.hpp"
 #include "mongo/commands/batch_update.hpp"
 #include "mongo/commands/commands.hpp"
-#include "mongo/commands/lock_view.hpp"
+#include "mongo/commands/statement_errors.hpp"
 #include "mongo/driver/destination.hpp"
 #include "mongo/driver/driver.hpp"
 #include "mongo/settings.hpp"
+#include "mongo/templates/lock_view.hpp"
 
 #include <algorithm>
 #include <atomic>

@@ -41,6 +41,14 @@ zookeeper/layout        util
 zookeeper/settings      util net remote zookeeper/url
 zookeeper/url           util net
 mongo               util net remote
+mongo/operations    util net remote mongo/url mongo/settings mongo/driver mongo/templates mongo/commands mongo/topology
+mongo/events        util net remote mongo/url mongo/settings mongo/driver mongo/templates mongo/commands mongo/topology
+mongo/topology      util net remote mongo/url mongo/settings mongo/driver mongo/templates mongo/commands
+mongo/commands      util net remote mongo/url mongo/settings mongo/driver mongo/templates
+mongo/templates     util net remote mongo/url mongo/settings mongo/driver
+mongo/driver        util net remote mongo/url mongo/settings
+mongo/settings      util net remote mongo/url
+mongo/url           util net
 connect             util net
 metrics             util
 command             util net

@@ -1,8 +1,8 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #include "mongo/client.hpp"
 
-#include "mongo/commands/batch.hpp"
 #include "mongo/events/release_events.hpp"
+#include "mongo/operations/batch.hpp"
 #include "mongo/operations/batchable_operation.hpp"
 #include "mongo/operations/shared_read.hpp"
 
@@ -51,10 +51,9 @@ struct client::parts final : runtime
 };
 
 client::client(settings checked)
-    : config_(std::move(checked)), queue_(*this, config_.deadlines(), remote::request_queue::unlimited,
-                                       {.can_start = [this](const remote::operation& next) { return can_start(next); },
-                                           .send = [this] { send_batch(); }}),
-      name_(token::generate().hex())
+    : operation_client(std::move(checked), token::generate().hex(), remote::request_queue::unlimited,
+          {.can_start = [this](const remote::operation& next) { return can_start(next); },
+              .send = [this] { send_batch(); }})
 {
 }
 

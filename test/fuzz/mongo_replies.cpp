@@ -4,10 +4,10 @@
 // accepted.
 #include "fuzz/fuzz.hpp"
 
-#include "mongo/commands/lock_view.hpp"
 #include "mongo/driver/document.hpp"
+#include "mongo/driver/hello.hpp"
 #include "mongo/driver/reply_validation.hpp"
-#include "mongo/topology/hello.hpp"
+#include "mongo/templates/lock_view.hpp"
 
 #include <algorithm>
 #include <chrono>

@@ -4,9 +4,9 @@
 #include "fuzz/fuzz.hpp"
 
 #include "remote/adapter/stored_owner.hpp"
-#include "zookeeper/operations/node_data.hpp"
 #include "zookeeper/layout/key_encoding.hpp"
 #include "zookeeper/layout/node_names.hpp"
+#include "zookeeper/operations/node_data.hpp"
 
 #include <string>
 #include <string_view>

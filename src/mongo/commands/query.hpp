@@ -2,8 +2,8 @@
 #pragma once
 
 #include "mongo/driver/document.hpp"
+#include "mongo/driver/server_clock.hpp"
 #include "mongo/settings.hpp"
-#include "mongo/topology/server_clock.hpp"
 
 #include <colock/status.hpp>
 

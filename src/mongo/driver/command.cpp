@@ -1,7 +1,7 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #include "mongo/driver/command.hpp"
 
-#include "mongo/topology/hello.hpp"
+#include "mongo/driver/hello.hpp"
 
 #include <cstdint>
 #include <memory>

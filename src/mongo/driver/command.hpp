@@ -1,8 +1,8 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #pragma once
 
-#include "mongo/commands/connection.hpp"
 #include "mongo/driver/answer.hpp"
+#include "mongo/driver/connection.hpp"
 #include "mongo/driver/document.hpp"
 
 #include <string>

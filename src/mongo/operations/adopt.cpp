@@ -1,9 +1,9 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #include "mongo/operations/operations.hpp"
 
-#include "mongo/commands/lock_view.hpp"
 #include "mongo/operations/claim_state.hpp"
 #include "mongo/operations/command_operation.hpp"
+#include "mongo/templates/lock_view.hpp"
 
 #include <string>
 #include <utility>
@@ -15,7 +15,7 @@ namespace {
 class adopt_operation final : public command_operation
 {
 public:
-    adopt_operation(client& owner, std::string token, claim_ptr claim, completion<create_outcome> done)
+    adopt_operation(operation_client& owner, std::string token, claim_ptr claim, completion<create_outcome> done)
         : command_operation(owner), held_(std::move(token)), claim_(std::move(claim)), token_(claim_->token().hex()),
           done_(std::move(done)), owner_data_(to_document(claim_->owner()))
     {
@@ -86,7 +86,7 @@ private:
 
 } // namespace
 
-operation_ptr make_adopt(client& owner, std::string token, claim_ptr claim, completion<create_outcome> done)
+operation_ptr make_adopt(operation_client& owner, std::string token, claim_ptr claim, completion<create_outcome> done)
 {
     return operation_ptr(new adopt_operation(owner, std::move(token), std::move(claim), std::move(done)));
 }

@@ -1,9 +1,9 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #pragma once
 
-#include "mongo/commands/batch.hpp"
-#include "mongo/commands/lock_view.hpp"
+#include "mongo/operations/batch.hpp"
 #include "mongo/operations/command_operation.hpp"
+#include "mongo/templates/lock_view.hpp"
 
 #include <memory>
 #include <span>

@@ -1,7 +1,7 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #include "mongo/operations/command_operation.hpp"
 
-#include "mongo/commands/batch.hpp"
+#include "mongo/commands/statement_errors.hpp"
 
 #include <algorithm>
 #include <chrono>

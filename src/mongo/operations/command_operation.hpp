@@ -1,12 +1,12 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #pragma once
 
-#include "mongo/client.hpp"
 #include "mongo/commands/callback_command.hpp"
 #include "mongo/commands/commands.hpp"
 #include "mongo/commands/query.hpp"
-#include "mongo/driver/command_chain.hpp"
 #include "mongo/driver/failures.hpp"
+#include "mongo/operations/command_chain.hpp"
+#include "mongo/operations/operation_client.hpp"
 #include "remote/requests/operation.hpp"
 
 #include <cstdint>
@@ -23,7 +23,10 @@ using remote::operation_ptr;
 class command_operation : public remote::operation
 {
 public:
-    explicit command_operation(client& owner) : owner_(std::static_pointer_cast<client>(owner.shared_from_this())) {}
+    explicit command_operation(operation_client& owner)
+        : owner_(std::static_pointer_cast<operation_client>(owner.shared_from_this()))
+    {
+    }
 
     void start() override { begin(); }
     void fail(delivery how, failure_ptr why) override;
@@ -100,7 +103,7 @@ protected:
     /// Handles the answer to a command. Calls `then` only if the command was carried out.
     void answered(const answer& got, const callback_command::handler& then);
 
-    const std::shared_ptr<client> owner_;
+    const std::shared_ptr<operation_client> owner_;
 
 private:
     void send(document what, effect which, callback_command::handler then);

@@ -2,9 +2,9 @@
 #include "mongo/operations/operations.hpp"
 
 #include "mongo/commands/batch_update.hpp"
-#include "mongo/commands/lock_view.hpp"
 #include "mongo/operations/batchable_operation.hpp"
 #include "mongo/operations/claim_state.hpp"
+#include "mongo/templates/lock_view.hpp"
 
 #include <algorithm>
 #include <chrono>
@@ -31,7 +31,7 @@ constexpr auto max_statement_delay = std::chrono::milliseconds(settings::min_pur
 class create_operation final : public batchable_operation
 {
 public:
-    create_operation(client& owner, claim_ptr claim, completion<create_outcome> done)
+    create_operation(operation_client& owner, claim_ptr claim, completion<create_outcome> done)
         : batchable_operation(owner), claim_(std::move(claim)), done_(std::move(done)),
           owner_data_(to_document(claim_->owner())), was_sent_before_(find_state(*claim_) != nullptr),
           is_first_(!is_shared() && !was_sent_before_)
@@ -265,7 +265,7 @@ private:
 
 } // namespace
 
-operation_ptr make_create(client& owner, claim_ptr claim, completion<create_outcome> done)
+operation_ptr make_create(operation_client& owner, claim_ptr claim, completion<create_outcome> done)
 {
     return operation_ptr(new create_operation(owner, std::move(claim), std::move(done)));
 }

@@ -1,9 +1,9 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #include "mongo/operations/operations.hpp"
 
-#include "mongo/commands/lock_view.hpp"
 #include "mongo/operations/claim_state.hpp"
 #include "mongo/operations/command_operation.hpp"
+#include "mongo/templates/lock_view.hpp"
 
 #include <utility>
 
@@ -16,7 +16,7 @@ namespace {
 class holder_operation : public command_operation
 {
 public:
-    holder_operation(client& owner, claim_ptr claim) : command_operation(owner), claim_(std::move(claim)) {}
+    holder_operation(operation_client& owner, claim_ptr claim) : command_operation(owner), claim_(std::move(claim)) {}
 
 protected:
     [[nodiscard]] virtual const command_template& get_command() const = 0;
@@ -66,7 +66,8 @@ private:
 class extend_operation final : public holder_operation
 {
 public:
-    extend_operation(client& owner, claim_ptr claim, std::chrono::milliseconds ttl, completion<extend_outcome> done)
+    extend_operation(
+        operation_client& owner, claim_ptr claim, std::chrono::milliseconds ttl, completion<extend_outcome> done)
         : holder_operation(owner, std::move(claim)), ttl_(ttl), done_(std::move(done))
     {
     }
@@ -88,7 +89,7 @@ private:
 class valid_operation final : public holder_operation
 {
 public:
-    valid_operation(client& owner, claim_ptr claim, completion<valid_outcome> done)
+    valid_operation(operation_client& owner, claim_ptr claim, completion<valid_outcome> done)
         : holder_operation(owner, std::move(claim)), done_(std::move(done))
     {
     }
@@ -107,12 +108,12 @@ private:
 } // namespace
 
 operation_ptr make_extend(
-    client& owner, claim_ptr claim, std::chrono::milliseconds ttl, completion<extend_outcome> done)
+    operation_client& owner, claim_ptr claim, std::chrono::milliseconds ttl, completion<extend_outcome> done)
 {
     return operation_ptr(new extend_operation(owner, std::move(claim), ttl, std::move(done)));
 }
 
-operation_ptr make_is_valid(client& owner, claim_ptr claim, completion<valid_outcome> done)
+operation_ptr make_is_valid(operation_client& owner, claim_ptr claim, completion<valid_outcome> done)
 {
     return operation_ptr(new valid_operation(owner, std::move(claim), std::move(done)));
 }

@@ -58,8 +58,8 @@ private:
 class group_operation final : public coroutine_operation
 {
 public:
-    group_operation(
-        client& owner, std::string id, group_action what, std::chrono::milliseconds ttl, completion<group_outcome> done)
+    group_operation(operation_client& owner, std::string id, group_action what, std::chrono::milliseconds ttl,
+        completion<group_outcome> done)
         : coroutine_operation(owner), filter_{.group = std::move(id)}, what_(what), ttl_(ttl), done_(std::move(done))
     {
     }
@@ -179,8 +179,8 @@ private:
 
 } // namespace
 
-operation_ptr make_group_action(
-    client& owner, std::string id, group_action what, std::chrono::milliseconds ttl, completion<group_outcome> done)
+operation_ptr make_group_action(operation_client& owner, std::string id, group_action what,
+    std::chrono::milliseconds ttl, completion<group_outcome> done)
 {
     return operation_ptr(new group_operation(owner, std::move(id), what, ttl, std::move(done)));
 }

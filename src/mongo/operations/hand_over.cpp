@@ -1,9 +1,9 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #include "mongo/operations/operations.hpp"
 
-#include "mongo/commands/lock_view.hpp"
 #include "mongo/operations/claim_state.hpp"
 #include "mongo/operations/command_operation.hpp"
+#include "mongo/templates/lock_view.hpp"
 
 #include <chrono>
 #include <utility>
@@ -18,7 +18,7 @@ constexpr auto create_delay = std::chrono::milliseconds(1);
 class hand_over_operation final : public command_operation
 {
 public:
-    hand_over_operation(client& owner, claim_ptr held, claim_ptr next, completion<hand_over_outcome> done)
+    hand_over_operation(operation_client& owner, claim_ptr held, claim_ptr next, completion<hand_over_outcome> done)
         : command_operation(owner), held_(std::move(held)), next_(std::move(next)), done_(std::move(done)),
           owner_data_(to_document(next_->owner()))
     {
@@ -88,7 +88,8 @@ private:
 
 } // namespace
 
-operation_ptr make_hand_over(client& owner, claim_ptr held, claim_ptr next, completion<hand_over_outcome> done)
+operation_ptr make_hand_over(
+    operation_client& owner, claim_ptr held, claim_ptr next, completion<hand_over_outcome> done)
 {
     return operation_ptr(new hand_over_operation(owner, std::move(held), std::move(next), std::move(done)));
 }

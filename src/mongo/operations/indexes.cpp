@@ -21,7 +21,10 @@ const command_template& request()
 class indexes_operation final : public command_operation
 {
 public:
-    indexes_operation(client& owner, completion<failure_ptr> done) : command_operation(owner), done_(std::move(done)) {}
+    indexes_operation(operation_client& owner, completion<failure_ptr> done)
+        : command_operation(owner), done_(std::move(done))
+    {
+    }
 
 private:
     void begin() override { ask(request().filled({{"c", collection()}}), &indexes_operation::on_created); }
@@ -37,7 +40,7 @@ private:
 
 } // namespace
 
-operation_ptr make_indexes(client& owner, completion<failure_ptr> done)
+operation_ptr make_indexes(operation_client& owner, completion<failure_ptr> done)
 {
     return operation_ptr(new indexes_operation(owner, std::move(done)));
 }

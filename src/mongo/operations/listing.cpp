@@ -2,10 +2,10 @@
 #include "mongo/operations/operations.hpp"
 
 #include "mongo/commands/batch_update.hpp"
-#include "mongo/commands/lock_view.hpp"
 #include "mongo/commands/query.hpp"
 #include "mongo/operations/coroutine_operation.hpp"
 #include "mongo/operations/shared_read.hpp"
+#include "mongo/templates/lock_view.hpp"
 
 #include <algorithm>
 #include <cstddef>
@@ -23,7 +23,8 @@ namespace {
 class timed_operation : public coroutine_operation
 {
 public:
-    timed_operation(client& owner, completion<list_outcome> done) : coroutine_operation(owner), done_(std::move(done))
+    timed_operation(operation_client& owner, completion<list_outcome> done)
+        : coroutine_operation(owner), done_(std::move(done))
     {
     }
 
@@ -55,7 +56,7 @@ bool find_value(const answer& got, bson_iter_t& into)
 class key_inspection final : public key_reader
 {
 public:
-    key_inspection(client& owner, filter which, completion<list_outcome> done)
+    key_inspection(operation_client& owner, filter which, completion<list_outcome> done)
         : key_reader(owner, *which.key), filter_(std::move(which)), done_(std::move(done))
     {
     }
@@ -91,7 +92,7 @@ private:
 class break_operation final : public timed_operation
 {
 public:
-    break_operation(client& owner, std::string key, completion<list_outcome> done)
+    break_operation(operation_client& owner, std::string key, completion<list_outcome> done)
         : timed_operation(owner, std::move(done)), key_(std::move(key))
     {
     }
@@ -157,7 +158,7 @@ private:
 class page final : public timed_operation
 {
 public:
-    page(client& owner, filter which, page_start from, completion<list_outcome> done)
+    page(operation_client& owner, filter which, page_start from, completion<list_outcome> done)
         : timed_operation(owner, std::move(done)), filter_(std::move(which)), from_(std::move(from))
     {
     }
@@ -192,7 +193,7 @@ private:
 class purge_operation final : public timed_operation
 {
 public:
-    purge_operation(client& owner, std::size_t limit, page_start from, completion<list_outcome> done)
+    purge_operation(operation_client& owner, std::size_t limit, page_start from, completion<list_outcome> done)
         : timed_operation(owner, std::move(done)),
           limit_(std::min<std::int64_t>(page_size, static_cast<std::int64_t>(limit))), from_(std::move(from))
     {
@@ -248,7 +249,8 @@ private:
 
 } // namespace
 
-operation_ptr make_listing(client& owner, listing_request request, page_start from, completion<list_outcome> done)
+operation_ptr make_listing(
+    operation_client& owner, listing_request request, page_start from, completion<list_outcome> done)
 {
     if (request.action == listing_action::break_key)
         return operation_ptr(new break_operation(owner, *std::move(request.filter.key), std::move(done)));

@@ -2,9 +2,9 @@
 #include "mongo/operations/operations.hpp"
 
 #include "mongo/commands/batch_update.hpp"
-#include "mongo/commands/lock_view.hpp"
 #include "mongo/operations/batchable_operation.hpp"
 #include "mongo/operations/claim_state.hpp"
+#include "mongo/templates/lock_view.hpp"
 
 #include <cstddef>
 #include <cstdint>
@@ -24,11 +24,11 @@ template <class Base>
 class release_operation_base : public Base
 {
 public:
-    release_operation_base(client& owner, claim_ptr claim, completion<release_outcome> done)
+    release_operation_base(operation_client& owner, claim_ptr claim, completion<release_outcome> done)
         : Base(owner), claim_(std::move(claim)), token_(claim_->token().hex()), done_(std::move(done))
     {
     }
-    release_operation_base(client& owner, std::string token, completion<release_outcome> done)
+    release_operation_base(operation_client& owner, std::string token, completion<release_outcome> done)
         : Base(owner), token_(std::move(token)), done_(std::move(done))
     {
     }
@@ -59,11 +59,11 @@ private:
 class release_operation final : public release_operation_base<batchable_operation>
 {
 public:
-    release_operation(client& owner, claim_ptr claim, completion<release_outcome> done)
+    release_operation(operation_client& owner, claim_ptr claim, completion<release_outcome> done)
         : release_operation_base(owner, std::move(claim), std::move(done)), mode_(claim_->mode())
     {
     }
-    release_operation(client& owner, const known_holder& other, completion<release_outcome> done)
+    release_operation(operation_client& owner, const known_holder& other, completion<release_outcome> done)
         : release_operation_base(owner, other.token, std::move(done)), others_key_(other.status.key),
           mode_(other.status.mode)
     {
@@ -169,13 +169,14 @@ private:
 
 } // namespace
 
-operation_ptr make_release_by_token(client& owner, const known_holder& other, completion<release_outcome> done)
+operation_ptr make_release_by_token(
+    operation_client& owner, const known_holder& other, completion<release_outcome> done)
 {
     return operation_ptr(new release_operation(owner, other, std::move(done)));
 }
 
 operation_ptr make_release(
-    client& owner, claim_ptr claim, completion<release_outcome> done, release_guarantee guarantee)
+    operation_client& owner, claim_ptr claim, completion<release_outcome> done, release_guarantee guarantee)
 {
     if (guarantee == release_guarantee::settled)
         return operation_ptr(new abandon_operation(owner, std::move(claim), std::move(done)));

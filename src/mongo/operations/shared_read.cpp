@@ -1,8 +1,8 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #include "mongo/operations/shared_read.hpp"
 
-#include "mongo/commands/batch.hpp"
 #include "mongo/commands/query.hpp"
+#include "mongo/commands/statement_errors.hpp"
 
 #include <algorithm>
 #include <cstddef>

@@ -1,7 +1,7 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #pragma once
 
-#include "mongo/driver/command_chain.hpp"
+#include "mongo/operations/command_chain.hpp"
 #include "mongo/operations/command_operation.hpp"
 
 #include <boost/smart_ptr/intrusive_ptr.hpp>
@@ -20,7 +20,7 @@ class shared_read;
 class key_reader : public command_operation
 {
 public:
-    key_reader(client& owner, std::string key) : command_operation(owner), key_(std::move(key)) {}
+    key_reader(operation_client& owner, std::string key) : command_operation(owner), key_(std::move(key)) {}
 
     void fail(delivery how, failure_ptr why) final;
     [[nodiscard]] bool shares_read() const noexcept final { return true; }
@@ -61,7 +61,7 @@ private:
 class shared_read final : public std::enable_shared_from_this<shared_read>
 {
 public:
-    explicit shared_read(std::shared_ptr<client> owner) : owner_(std::move(owner)) {}
+    explicit shared_read(std::shared_ptr<operation_client> owner) : owner_(std::move(owner)) {}
 
     /// Must be called once, after the first reader has joined.
     void start();
@@ -81,7 +81,7 @@ private:
     void on_confirmed();
     void fail_all(const answer& got);
 
-    const std::shared_ptr<client> owner_;
+    const std::shared_ptr<operation_client> owner_;
     std::vector<reader_ptr> readers_;
     command_chain chain_;
     bool is_open_ = true;

@@ -1,8 +1,8 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #pragma once
 
-#include "mongo/commands/lock_view.hpp"
 #include "mongo/templates/expressions.hpp"
+#include "mongo/templates/lock_view.hpp"
 
 namespace colock::inline v0::mongo::detail::templates {
 

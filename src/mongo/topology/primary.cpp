@@ -3,7 +3,7 @@
 
 #include "mongo/commands/query.hpp"
 #include "mongo/driver/driver.hpp"
-#include "mongo/topology/hello.hpp"
+#include "mongo/driver/hello.hpp"
 
 #include <boost/asio/error.hpp>
 #include <boost/asio/post.hpp>

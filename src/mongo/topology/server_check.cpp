@@ -2,9 +2,9 @@
 #include "mongo/topology/server_check.hpp"
 
 #include "mongo/commands/commands.hpp"
-#include "mongo/commands/lock_view.hpp"
 #include "mongo/commands/query.hpp"
 #include "mongo/driver/failures.hpp"
+#include "mongo/templates/lock_view.hpp"
 #include "mongo/templates/write_concern.hpp"
 
 #include <colock/token.hpp>

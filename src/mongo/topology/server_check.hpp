@@ -1,12 +1,12 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #pragma once
 
-#include "mongo/commands/batch.hpp"
 #include "mongo/commands/callback_command.hpp"
 #include "mongo/commands/connection_pool.hpp"
+#include "mongo/commands/statement_errors.hpp"
 #include "mongo/driver/command_template.hpp"
+#include "mongo/driver/server_clock.hpp"
 #include "mongo/settings.hpp"
-#include "mongo/topology/server_clock.hpp"
 
 #include <colock/spi/adapter.hpp>
 

@@ -2,7 +2,7 @@
 #include "mongo/topology/server_discovery.hpp"
 
 #include "mongo/driver/command.hpp"
-#include "mongo/topology/hello.hpp"
+#include "mongo/driver/hello.hpp"
 
 #include <boost/asio/post.hpp>
 

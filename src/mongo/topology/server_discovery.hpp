@@ -3,8 +3,8 @@
 
 #include "mongo/commands/connection_pool.hpp"
 #include "mongo/driver/destination.hpp"
-#include "mongo/topology/hello.hpp"
-#include "mongo/topology/server_clock.hpp"
+#include "mongo/driver/hello.hpp"
+#include "mongo/driver/server_clock.hpp"
 
 #include <colock/clock.hpp>
 

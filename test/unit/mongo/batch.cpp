@@ -1,5 +1,5 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
-#include "mongo/commands/batch.hpp"
+#include "mongo/operations/batch.hpp"
 #include "mongo/client.hpp"
 #include "mongo/driver/failures.hpp"
 #include "mongo/operations/batchable_operation.hpp"

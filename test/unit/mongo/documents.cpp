@@ -1,8 +1,8 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
-#include "mongo/commands/lock_view.hpp"
 #include "mongo/commands/query.hpp"
 #include "mongo/driver/command_template.hpp"
-#include "mongo/topology/server_clock.hpp"
+#include "mongo/driver/server_clock.hpp"
+#include "mongo/templates/lock_view.hpp"
 
 #include <colock/spi/claim.hpp>
 

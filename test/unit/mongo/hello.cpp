@@ -1,5 +1,5 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
-#include "mongo/topology/hello.hpp"
+#include "mongo/driver/hello.hpp"
 
 #include <boost/test/unit_test.hpp>
 

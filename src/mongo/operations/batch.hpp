@@ -1,16 +1,15 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #pragma once
 
-#include "mongo/commands/connection.hpp"
-#include "mongo/commands/lock_view.hpp"
 #include "mongo/driver/answer.hpp"
+#include "mongo/driver/connection.hpp"
 #include "mongo/driver/document.hpp"
+#include "mongo/templates/lock_view.hpp"
 
 #include <boost/smart_ptr/intrusive_ptr.hpp>
 
 #include <cstddef>
 #include <cstdint>
-#include <map>
 #include <span>
 #include <string>
 #include <string_view>
@@ -27,22 +26,6 @@ class batchable_operation;
 [[nodiscard]] std::size_t batch_count(std::size_t operations) noexcept;
 /// Returns how many operations should share a batch.
 [[nodiscard]] std::size_t batch_size(std::size_t operations) noexcept;
-
-/// Errors of the statements of an update, by the index of the statement.
-class statement_errors
-{
-public:
-    explicit statement_errors(const document& reply);
-
-    /// Returns the error of a statement. Null: the statement was carried out.
-    [[nodiscard]] const answer* find(std::size_t statement) const noexcept;
-    /// Returns whether the reply accounts for `count` statements: all except the failed ones were carried out.
-    [[nodiscard]] bool accounts_for(std::size_t count) const noexcept;
-
-private:
-    std::map<std::size_t, answer> failed_;
-    std::int64_t done_count_ = 0;
-};
 
 /// Operations that are sent together: an update with their statements, then a `find` for the operations that need their
 /// documents. Each operation gets its own result, as if it had been sent alone.

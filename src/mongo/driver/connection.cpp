@@ -1,9 +1,9 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
-#include "mongo/commands/connection.hpp"
+#include "mongo/driver/connection.hpp"
 
 #include "mongo/driver/document.hpp"
 #include "mongo/driver/driver.hpp"
-#include "mongo/topology/hello.hpp"
+#include "mongo/driver/hello.hpp"
 
 #include <boost/asio/error.hpp>
 #include <boost/assert.hpp>

@@ -1,7 +1,7 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
-#include "mongo/topology/hello.hpp"
+#include "mongo/driver/hello.hpp"
 
-#include "mongo/commands/lock_view.hpp"
+#include "mongo/driver/server_clock.hpp"
 
 #include <colock/error.hpp>
 
@@ -26,7 +26,7 @@ std::string text_of(bson_iter_t& at)
 /// Returns whether a server's clock may show this time. Sums with other times could overflow.
 bool is_time(std::int64_t milliseconds)
 {
-    return milliseconds >= 0 && milliseconds <= max_fence;
+    return milliseconds >= 0 && milliseconds <= max_time;
 }
 
 /// Returns the id of the process in the field `topologyVersion`.

@@ -1,5 +1,5 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
-#include "mongo/commands/lock_view.hpp"
+#include "mongo/templates/lock_view.hpp"
 
 #include "mongo/driver/command_template.hpp"
 #include "remote/adapter/stored_time.hpp"

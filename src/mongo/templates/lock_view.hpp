@@ -2,7 +2,7 @@
 #pragma once
 
 #include "mongo/driver/document.hpp"
-#include "mongo/topology/server_clock.hpp"
+#include "mongo/driver/server_clock.hpp"
 
 #include <colock/spi/claim.hpp>
 #include <colock/status.hpp>
@@ -24,9 +24,9 @@ struct holder_view
     std::int64_t request = 0;
 };
 
-/// The greatest fence. As a time it is the end of the year 9999: `p` is not earlier than the fence, and not all
-/// programs can read later dates. A fence near 2^63 would become a floating-point number with the next grant.
-inline constexpr std::int64_t max_fence = 253'402'300'799'999;
+/// The greatest fence. `p` is a time, and is not earlier than the fence. A fence near 2^63 would become a
+/// floating-point number with the next grant.
+inline constexpr std::int64_t max_fence = max_time;
 
 /// View of a lock's document, as contained in the reply to `findAndModify` or in a listing. The reply must outlive the
 /// view.

@@ -9,6 +9,9 @@
 
 namespace colock::inline v0::mongo::detail {
 
+/// The end of the year 9999 in milliseconds. Not all programs can read later dates.
+inline constexpr std::int64_t max_time = 253'402'300'799'999;
+
 /// Limits of a server's time, in milliseconds.
 struct server_time
 {

@@ -1,0 +1,57 @@
+// Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+#pragma once
+
+#include "mongo/settings.hpp"
+#include "mongo/topology/primary.hpp"
+#include "remote/requests/client_base.hpp"
+#include "remote/requests/request_queue.hpp"
+
+#include <cstdint>
+#include <string>
+#include <utility>
+
+namespace colock::inline v0::mongo::detail {
+
+class batchable_operation;
+class key_reader;
+
+/// The part of the client that its operations use.
+///
+/// Thread safety: `config`, `name` and `submit` may be called from any thread; all other functions belong to the
+/// strand.
+class operation_client : public remote::client_base
+{
+public:
+    [[nodiscard]] const settings& config() const noexcept { return config_; }
+    /// Name by which this adapter marks the documents of keys that it waits for.
+    [[nodiscard]] const std::string& name() const noexcept { return name_; }
+
+    /// Starts an operation as soon as possible. The operation ends on the strand. It is dropped if the context is gone.
+    void submit(remote::operation_ptr added) { queue_.submit(std::move(added)); }
+    [[nodiscard]] remote::request_queue& queue() noexcept { return queue_; }
+    [[nodiscard]] virtual primary& get_primary() noexcept = 0;
+    /// Returns a number greater than all before. A server that has carried out a request of a claim carries out no
+    /// request of the claim with a lower number afterwards.
+    [[nodiscard]] std::int64_t next_request() noexcept { return ++requests_; }
+    /// Sends the operation in a batch with other operations that are started at the same time.
+    virtual void add_to_batch(batchable_operation& added) = 0;
+    /// Reads the key of the operation together with keys that other operations read at the same time.
+    virtual void read(key_reader& added) = 0;
+
+protected:
+    operation_client(
+        settings checked, std::string name, std::size_t max_in_flight, remote::request_queue::callbacks made)
+        : config_(std::move(checked)), queue_(*this, config_.deadlines(), max_in_flight, std::move(made)),
+          name_(std::move(name))
+    {
+    }
+
+    const settings config_;
+    remote::request_queue queue_;
+
+private:
+    const std::string name_;
+    std::int64_t requests_ = 0;
+};
+
+} // namespace colock::inline v0::mongo::detail
