@@ -280,7 +280,7 @@ class Checker:
 
     def check_order(self, key: str) -> None:
         """The callers of one process are served in the order of their calls; with fifo, those of all processes, if the
-        first was in the queue for a second and there was no fault."""
+        first was in the queue for a second. With fifo, both only if there was no fault."""
         by_process = collections.defaultdict(list)
         for call in self.calls_of_key[key]:
             hold = self.history.holds.get((call.name, key))
@@ -292,7 +292,9 @@ class Checker:
                 if latest and granted < latest[1]:
                     self.report(f"{call.name} was served before {latest[2].name}, which has called before", key,
                                 latest[0], granted)
-                if not latest or granted > latest[1]:
+                if self.is_order_suspended(call, granted):
+                    self.counts["waits that a fault may have moved back in the queue"] += 1
+                elif not latest or granted > latest[1]:
                     latest = (begin, granted, call)
         if self.history.settings["fifo"]:
             self.check_order_of_processes(key, by_process)
@@ -308,15 +310,20 @@ class Checker:
         for begin, granted, call in everything:
             earlier = before[call.process].begun_by(begin - 1)
             queued = max(begin, earlier[1] if earlier else 0) + SECOND
-            if queued > granted or any(fault.began < granted and fault.ended > begin - 2 * SECOND and
-                                       fault.target in ("server", "all links", f"process {call.process}")
-                                       for fault in self.history.faults):
+            if queued > granted or self.is_order_suspended(call, granted):
                 continue
             self.counts["waits whose order among processes was checked"] += 1
             for other in everything[bisect.bisect_left(begins, queued):bisect.bisect_left(begins, granted)]:
                 if other[1] < granted and other[2].process != call.process:
                     self.report(f"{other[2].name} was served before {call.name}, which was in the queue before", key,
                                 begin, granted)
+
+    def is_order_suspended(self, call: Call, granted: int) -> bool:
+        """Whether a fault may have moved this caller back in the queue of the servers. A caller queues again if its
+        place is lost with the session, or if the answer that grants the lock arrives too late to be used."""
+        return self.history.settings["fifo"] and any(
+            fault.began < granted and fault.ended > call.begin - 2 * SECOND and
+            fault.target in ("server", "all links", f"process {call.process}") for fault in self.history.faults)
 
     def left_at(self, call: Call, key: str) -> int:
         hold = self.history.holds.get((call.name, key))

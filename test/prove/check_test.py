@@ -173,6 +173,39 @@ class CheckTest(unittest.TestCase):
         run.hold(1, 1, 5, 6, fence=1)
         self.fails(run, "was served before")
 
+    def test_fault_excuses_the_order_of_a_process_with_fifo(self):
+        for target in ("server", "all links", "process 1"):
+            run = Run(fifo=True)
+            run.hold(1, 0, 3000, 3001, fence=2, ttl=9000)
+            run.hold(1, 70, 2000, 2001, fence=1, ttl=9000)
+            self.fails(run, "which has called before")
+            run.fault(160, 1900, target=target)
+            self.passes(run)
+            self.assertEqual(run.counts["waits that a fault may have moved back in the queue"], 2)
+
+    def test_fault_does_not_excuse_the_order_of_a_process_without_fifo(self):
+        run = Run()
+        run.hold(1, 0, 3000, 3001, fence=2, ttl=9000)
+        run.hold(1, 70, 2000, 2001, fence=1, ttl=9000)
+        run.fault(160, 1900)
+        self.fails(run, "which has called before")
+
+    def test_fault_elsewhere_does_not_excuse_the_order_of_a_process(self):
+        for began, ended, target in [(160, 1900, "process 2"), (3100, 3200, "server")]:
+            run = Run(fifo=True)
+            run.hold(1, 0, 3000, 3001, fence=2, ttl=9000)
+            run.hold(1, 70, 2000, 2001, fence=1, ttl=9000)
+            run.fault(began, ended, target=target)
+            self.fails(run, "which has called before")
+
+    def test_caller_that_queued_again_does_not_excuse_the_callers_before_it(self):
+        run = Run(fifo=True)
+        run.fault(6100, 6200, target="process 1")
+        run.hold(1, 0, 6000, 6001, fence=2, ttl=9000)
+        run.hold(1, 4000, 6500, 6501, fence=3, ttl=9000)
+        run.hold(1, 4100, 5000, 5001, fence=1, ttl=9000)
+        self.fails(run, "served before 1-1,")
+
     def test_later_caller_of_another_process_may_be_served_first(self):
         run = Run()
         run.hold(1, 0, 10, 11, fence=2)
