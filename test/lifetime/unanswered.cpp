@@ -70,6 +70,35 @@ BOOST_AUTO_TEST_CASE(release_follows_the_query_in_flight)
     env.check_clean();
 }
 
+BOOST_AUTO_TEST_CASE(release_behind_another_operation_keeps_its_time_limit)
+{
+    for (const auto what : {operation::extend, operation::is_valid, operation::export_ticket}) {
+        virtual_fixture env(backend_kind::scripted, {.operation_timeout = 1s});
+        auto held = env.acquire("k", {.ttl = 30s});
+        env.script->next(what, step::hold());
+        auto extending = env.start(what == operation::extend ? held.extend(20s) : sleep_for(0s));
+        std::optional<running<bool>> asking;
+        std::optional<running<std::string>> detaching;
+        if (what == operation::is_valid)
+            asking = env.start(held.is_locked());
+        if (what == operation::export_ticket)
+            detaching = env.start(held.detach());
+        env.ready();
+        env.script->next(operation::release, step::hold());
+        auto releasing = env.start(held.release(on_failure::raise));
+        env.advance(500ms);
+        env.script->deliver();
+        env.advance(400ms);
+        BOOST_TEST(!releasing.done());
+        env.advance(200ms);
+        BOOST_TEST_REQUIRE(releasing.done(), static_cast<int>(what));
+        COLOCK_THROWS(release_error, errc::outcome_unknown, releasing.get(env.io()));
+        env.script->deliver();
+        env.wind_down();
+        env.check_clean();
+    }
+}
+
 BOOST_AUTO_TEST_CASE(extensions_follow_one_another)
 {
     virtual_fixture env(backend_kind::scripted);

@@ -293,9 +293,8 @@ void execution::give_up(const std::shared_ptr<owned>& handle, random_source& ran
         handle->tracked.clear();
         const auto made = make_call("release", *handle->on, handle->locker_number);
         made->bound = world_.true_time() + setting_.operation_timeout + slack;
-        // By id, the other locks of the group are released after those of the handle. A release through a quorum may
-        // take longer if an extension is unanswered (seed 1009417); this is not understood yet.
-        if (!handle->group.empty() || setting_.kind == backend_kind::quorum)
+        // By id, the other locks of the group are released after those of the handle.
+        if (!handle->group.empty())
             made->bound += setting_.operation_timeout;
         const auto report = random.once_in(2) ? on_failure::raise : on_failure::quiet;
         const bool is_async = random.once_in(2);

@@ -81,8 +81,7 @@ bool begin_detach(core& self, const record::ptr& held, lease_clock::time_point b
 /// Ends the lock here if a ticket was made. The mutex must be held. Returns the reason if the lease was lost meanwhile.
 std::optional<lost_reason> end_detach(core& self, record& held, bool has_ticket, deferred_actions& actions)
 {
-    held.in_flight = operation::none;
-    held.answer_by = lease_clock::time_point::max();
+    held.end_operation_in_flight();
     const auto now = lease_clock::now();
     if (held.current_phase() == phase::held && held.lease().has_ended(now))
         self.leases.end_lease(held, lease_table::end_reason_of(held, now), actions);

@@ -175,8 +175,7 @@ void core::on_checked(record& held, valid_outcome&& outcome, std::optional<valid
     deferred_actions actions;
     {
         const std::lock_guard guard(mutex);
-        held.in_flight = operation::none;
-        held.answer_by = lease_clock::time_point::max();
+        held.end_operation_in_flight();
         if (held.current_phase() == phase::ended)
             return;
         if (held.current_phase() == phase::ending) {

@@ -309,8 +309,7 @@ void lease_table::apply_requested_ttl(record& held, milliseconds ttl, deferred_a
 
 void lease_table::on_extended(record& subject, extend_outcome&& outcome, deferred_actions& actions)
 {
-    subject.in_flight = operation::none;
-    subject.answer_by = time_point::max();
+    subject.end_operation_in_flight();
     const auto result = std::move(subject.extension().result);
     // A renewal of an incomplete group may be answered after the completion of the group.
     const bool is_renewal = !result && !subject.group_in_progress && subject.plan.renews();

@@ -228,6 +228,12 @@ public:
     {
         return const_cast<detail::release_state&>(std::as_const(*this).release_state());
     }
+    /// Called when an extension or a query was answered. A release that waits for this answer keeps its own time limit.
+    void end_operation_in_flight() noexcept
+    {
+        in_flight = operation::none;
+        answer_by = current_phase() == phase::ending ? release_state().answer_deadline : time_point::max();
+    }
     /// Switches from the data of the acquire to the data of the lease and the release. Must be called once.
     void mark_acquired() noexcept;
 
