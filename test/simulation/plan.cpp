@@ -66,8 +66,8 @@ constexpr struct
     std::uint32_t weight;
 } actions[] = {{"acquire", 30}, {"try_acquire", 12}, {"acquire_all", 12}, {"with_lock", 20}, {"callback", 10},
     {"release", 10}, {"extend", 8}, {"is_locked", 3}, {"wait_for_loss", 3}, {"transfer", 5}, {"grow_group", 4},
-    {"group_by_id", 3}, {"break_lock", 4}, {"list", 2}, {"purge", 2}, {"shut_down", 1}, {"drop_locker", 1}, {"cut", 3},
-    {"restart", 1}, {"silence", 3}, {"slow_link", 3}, {"refuse", 2}};
+    {"group_by_id", 3}, {"break_lock", 4}, {"list", 2}, {"purge", 2}, {"shut_down", 1}, {"drop_locker", 1}, {"cut", 4},
+    {"silence", 3}, {"slow_link", 3}, {"refuse", 2}};
 
 } // namespace
 

@@ -40,8 +40,6 @@ enum class action : unsigned char
     shut_down,
     drop_locker,
     cut,
-    /// A server restarts, with its data: the links of all processes to it are cut.
-    restart,
     silence,
     slow_link,
     refuse,
