@@ -6,6 +6,7 @@ endfunction()
 
 # colock_add_library(NAME
 #     [INTERNAL]              only other libraries of colock link it
+#     [STATIC]                static, also with BUILD_SHARED_LIBS
 #     HEADERS header...       public headers, relative to include/colock
 #     SOURCES source...
 #     PUBLIC target...        libraries that its headers need
@@ -17,10 +18,10 @@ endfunction()
 # With BUILD_SHARED_LIBS, a library exports only what its public headers declare. An internal library is then linked
 # into the libraries that use it, and is not installed.
 function(colock_add_library name)
-    cmake_parse_arguments(PARSE_ARGV 1 arg "INTERNAL" "" "HEADERS;SOURCES;PUBLIC;PRIVATE;PACKAGES")
+    cmake_parse_arguments(PARSE_ARGV 1 arg "INTERNAL;STATIC" "" "HEADERS;SOURCES;PUBLIC;PRIVATE;PACKAGES")
     set(target colock_${name})
 
-    if(arg_INTERNAL)
+    if(arg_INTERNAL OR arg_STATIC)
         add_library(${target} STATIC ${arg_SOURCES})
     else()
         add_library(${target} ${arg_SOURCES})
@@ -32,7 +33,7 @@ function(colock_add_library name)
     target_compile_features(${target} PUBLIC cxx_std_20)
     target_link_libraries(${target} PUBLIC ${arg_PUBLIC} PRIVATE ${arg_PRIVATE})
     # A static core contains the only copy of colock_util. Each shared library has a copy of its own.
-    if(name STREQUAL "core" OR (BUILD_SHARED_LIBS AND NOT arg_INTERNAL))
+    if(name STREQUAL "core" OR (BUILD_SHARED_LIBS AND NOT arg_INTERNAL AND NOT arg_STATIC))
         target_sources(${target} PRIVATE $<TARGET_OBJECTS:colock_util>)
     endif()
     string(REPLACE "_" "-" file_name "colock-${name}")

@@ -51,6 +51,7 @@ mongo/settings      util net remote mongo/url
 mongo/url           util net
 connect             util net
 metrics             util
+testing
 command             util net
 '
 git grep -nE '^#include "[a-z_]+/' -- src | awk -v rules="$rules" '

@@ -1,8 +1,8 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #include "support/driver.hpp"
+#include "support/instrumented_adapter.hpp"
+#include "support/jump.hpp"
 #include "support/run.hpp"
-#include "support/scripted_adapter.hpp"
-#include "support/virtual_clock.hpp"
 
 #include <colock/memory/adapter.hpp>
 #include <colock/testing/remote_contract.hpp>
@@ -36,7 +36,8 @@ struct client
 {
     client(std::shared_ptr<adapter> store, const asio::any_io_executor& executor,
         std::chrono::milliseconds operation_timeout)
-        : script(std::make_shared<testing::scripted_adapter>(std::move(store), executor)), timeout(operation_timeout)
+        : script(std::make_shared<testing::instrumented_adapter>(std::move(store), executor)),
+          timeout(operation_timeout)
     {
         set_working();
     }
@@ -79,7 +80,7 @@ struct client
             script->contact().set_down(why);
     }
 
-    const std::shared_ptr<testing::scripted_adapter> script;
+    const std::shared_ptr<testing::instrumented_adapter> script;
     const std::chrono::milliseconds timeout;
     bool is_connected = false;
 };
@@ -92,7 +93,7 @@ public:
     // Answers are posted, not delivered inside the call, like the answers of a server.
     std::shared_ptr<adapter> make() override
     {
-        return std::make_shared<testing::scripted_adapter>(store_, io_.get_executor());
+        return std::make_shared<testing::instrumented_adapter>(store_, io_.get_executor());
     }
     std::shared_ptr<adapter> make_linked(std::chrono::milliseconds timeout) override
     {
@@ -100,7 +101,7 @@ public:
         apply(made);
         return made.script;
     }
-    void pass_time(lease_clock::duration span) override { clock_.advance(io_, span); }
+    void pass_time(lease_clock::duration span) override { testing::jump(io_, span); }
     std::chrono::milliseconds short_ttl() const override { return 10s; }
 
     void cut(lost_part what) override
@@ -122,7 +123,7 @@ public:
     }
     bool holds() override
     {
-        return std::ranges::any_of(clients_, [](const auto& each) { return each->script->held() > 0; });
+        return std::ranges::any_of(clients_, [](const auto& each) { return each->script->held_count() > 0; });
     }
     void hang_up() override { apply_all(); }
     void deliver() override

@@ -1,7 +1,7 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #pragma once
 
-#include "support/virtual_clock.hpp"
+#include "support/jump.hpp"
 
 #include <colock/testing/adapter_contract.hpp>
 
@@ -20,7 +20,7 @@ public:
     virtual_environment(asio::io_context& io, adapter_maker make) : io_(io), make_(std::move(make)) {}
 
     std::shared_ptr<adapter> make() override { return make_(); }
-    void pass_time(lease_clock::duration span) override { clock_.advance(io_, span); }
+    void pass_time(lease_clock::duration span) override { testing::jump(io_, span); }
     std::chrono::milliseconds short_ttl() const override { return std::chrono::seconds(10); }
 
 private:

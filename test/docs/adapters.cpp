@@ -2,9 +2,9 @@
 //
 // Compiles and runs the code that docs/adapters.md shows in addition to the example adapters.
 
+#include "support/jump.hpp"
 #include "support/print.hpp"
 #include "support/run.hpp"
-#include "support/virtual_clock.hpp"
 
 #include <colock/locker.hpp>
 #include <colock/spi/awaitable_adapter.hpp>
@@ -20,6 +20,7 @@
 
 namespace asio = boost::asio;
 using namespace std::chrono_literals;
+using colock::testing::jump;
 using colock::testing::run_coro;
 
 namespace {
@@ -140,12 +141,12 @@ BOOST_AUTO_TEST_CASE(locks_end_with_their_session)
     backend->on_connected(colock::lease_clock::now());
     const auto lock = run_coro(io, locker.acquire("k", {.ttl = 1h}));
     auto lost = colock::testing::start(io, lock.lost());
-    clock.advance(io, 8s);
+    jump(io, 8s);
     BOOST_TEST(backend->on_heartbeat(colock::lease_clock::now()));
     backend->on_silence();
-    clock.advance(io, 8s);
+    jump(io, 8s);
     BOOST_TEST(lock.held());
-    clock.advance(io, 3s);
+    jump(io, 3s);
     BOOST_TEST(!lock.held());
     BOOST_TEST(!backend->on_heartbeat(colock::lease_clock::now()));
     BOOST_TEST(lost.get(io) == colock::lost_reason::session);

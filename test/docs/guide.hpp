@@ -1,9 +1,9 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #pragma once
 
+#include "support/jump.hpp"
 #include "support/print.hpp"
 #include "support/run.hpp"
-#include "support/virtual_clock.hpp"
 
 #include <colock/colock.hpp>
 
@@ -19,6 +19,7 @@
 
 namespace asio = boost::asio;
 using namespace std::chrono_literals;
+using colock::testing::jump;
 using colock::testing::run_coro;
 using colock::testing::virtual_clock;
 

@@ -1,6 +1,6 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #include "guide.hpp"
-#include "support/scripted_adapter.hpp"
+#include "support/instrumented_adapter.hpp"
 
 #include <colock/logging_observer.hpp>
 #include <colock/metrics.hpp>
@@ -140,7 +140,7 @@ BOOST_FIXTURE_TEST_SUITE(guide, fixture)
 BOOST_AUTO_TEST_CASE(busy_or_down)
 {
     const auto script =
-        std::make_shared<colock::testing::scripted_adapter>(colock::memory::make_adapter(io.get_executor()));
+        std::make_shared<colock::testing::instrumented_adapter>(colock::memory::make_adapter(io.get_executor()));
     const auto watcher = std::make_shared<slow_locks>();
     colock::locker remote(script, {.observer = watcher});
     BOOST_TEST(run(rebuild_index(remote)));
@@ -148,7 +148,7 @@ BOOST_AUTO_TEST_CASE(busy_or_down)
     colock::lock busy = run(remote.acquire("index"));
     auto second = colock::testing::start(io, rebuild_index(remote));
     colock::testing::run_ready(io);
-    virtual_clock::advance(io, 11s);
+    jump(io, 11s);
     BOOST_TEST(!second.get(io));
     run(busy.release());
 
@@ -157,7 +157,7 @@ BOOST_AUTO_TEST_CASE(busy_or_down)
     script->contact().set_down(colock::make_failure(colock::errc::unavailable, "nobody listens"), "here:1");
     auto third = colock::testing::start(io, rebuild_index(remote));
     colock::testing::run_ready(io);
-    virtual_clock::advance_by_steps(io, 11s, 500ms);
+    virtual_clock::advance(io, 11s, 500ms);
     BOOST_TEST_REQUIRE(third.done());
     BOOST_CHECK_THROW(third.get(io), colock::create_error);
     BOOST_TEST(watcher->failures() == 1);
@@ -170,12 +170,12 @@ BOOST_AUTO_TEST_CASE(observers)
     colock::lock first = run(observed.acquire("k"));
     auto second = colock::testing::start(io, observed.acquire("k"));
     colock::testing::run_ready(io);
-    virtual_clock::advance(io, 1s);
+    jump(io, 1s);
     run(first.release());
     colock::lock granted = second.get(io);
     BOOST_TEST(watcher->slow() == 1);
     BOOST_TEST(watcher->losses() == 0);
-    virtual_clock::advance(io, 11s);
+    jump(io, 11s);
     BOOST_TEST(watcher->losses() == 1);
 }
 
@@ -195,7 +195,7 @@ BOOST_AUTO_TEST_CASE(pages)
 {
     colock::lock held = run(locker.acquire("k", {.ttl = 0ms}));
     BOOST_TEST(run(count_old_locks(locker)) == 0U);
-    virtual_clock::advance(io, 2h);
+    jump(io, 2h);
     BOOST_TEST(run(count_old_locks(locker)) == 1U);
     run(held.release());
 }

@@ -41,7 +41,7 @@ BOOST_AUTO_TEST_CASE(retries)
     const auto attempts_of = [&](colock::retry_policy policy, colock::lease_clock::duration max_duration) {
         auto waiting = colock::testing::start(io, locker.acquire("k", {.retry = std::move(policy)}));
         colock::testing::run_ready(io);
-        virtual_clock::advance_by_steps(io, max_duration, max_duration / 64);
+        virtual_clock::advance(io, max_duration, max_duration / 64);
         BOOST_REQUIRE(waiting.done());
         try {
             static_cast<void>(waiting.get(io));
@@ -102,12 +102,12 @@ BOOST_AUTO_TEST_CASE(errors)
     BOOST_TEST(code_of(locker.acquire("k", {.max_holders = 2})) == errc::invalid_options);
 
     colock::lock held = run(locker.acquire("k", {.ttl = 1s}));
-    virtual_clock::advance(io, 2s);
+    jump(io, 2s);
     BOOST_TEST(!held.held());
     BOOST_TEST(code_of(held.extend(1s)) == errc::not_held);
     BOOST_TEST(code_of(held.release()) == colock::error_code());
     colock::lock late = run(locker.acquire("k", {.ttl = 1s}));
-    virtual_clock::advance(io, 2s);
+    jump(io, 2s);
     BOOST_TEST(code_of(late.release(colock::on_failure::raise)) == errc::not_held);
     BOOST_TEST(code_of(late.release(colock::on_failure::raise)) == colock::error_code());
     colock::lock moved = std::move(late);

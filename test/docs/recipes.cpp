@@ -1,6 +1,6 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #include "guide.hpp"
-#include "support/scripted_adapter.hpp"
+#include "support/instrumented_adapter.hpp"
 
 #include <colock/election.hpp>
 
@@ -176,7 +176,7 @@ BOOST_AUTO_TEST_CASE(job_runs_once_per_period)
     BOOST_TEST(run(run_once(first, "2026-11-27", job)));
     colock::testing::run_ready(io);
     BOOST_TEST(!run(run_once(first, "2026-11-27", job)));
-    virtual_clock::advance(io, 25h);
+    jump(io, 25h);
     BOOST_TEST(run(run_once(first, "2026-11-28", job)));
     BOOST_TEST(!run(run_once(first, "2026-11-27", job))); // a process whose clock is behind
     BOOST_TEST(runs == 3);
@@ -185,7 +185,7 @@ BOOST_AUTO_TEST_CASE(job_runs_once_per_period)
     colock::locker next(store);
     BOOST_TEST(run(first.shutdown()).clean());
     BOOST_TEST(!run(run_once(next, "2026-11-28", job)));
-    virtual_clock::advance(io, 49h);
+    jump(io, 49h);
     BOOST_TEST(!run(next.is_locked("report:2026-11-28")));
 }
 
@@ -201,20 +201,20 @@ BOOST_AUTO_TEST_CASE(job_is_repeated_after_a_shutdown_and_after_a_crash)
         ++completed;
     };
     auto interrupted = colock::testing::start(io, run_once(first, "2026-11-27", job));
-    virtual_clock::advance_by_steps(io, 1min, 5s);
+    virtual_clock::advance(io, 1min, 5s);
     BOOST_TEST(run(first.shutdown()).clean());
     BOOST_CHECK_THROW(interrupted.get(io), colock::lost_error);
     auto repeated = colock::testing::start(io, run_once(next, "2026-11-27", job));
-    virtual_clock::advance_by_steps(io, 2h, 5s);
+    virtual_clock::advance(io, 2h, 5s);
     BOOST_TEST(repeated.get(io));
     BOOST_TEST(completed == 1);
 
     // The lease of a process that has crashed is not renewed.
     const colock::lock crashed = run(next.acquire("report:2026-11-28"));
     BOOST_TEST(!run(run_once(next, "2026-11-28", job)));
-    virtual_clock::advance(io, 31s);
+    jump(io, 31s);
     auto after_crash = colock::testing::start(io, run_once(next, "2026-11-28", job));
-    virtual_clock::advance_by_steps(io, 2h, 5s);
+    virtual_clock::advance(io, 2h, 5s);
     BOOST_TEST(after_crash.get(io));
     BOOST_TEST(completed == 2);
 }
@@ -222,14 +222,14 @@ BOOST_AUTO_TEST_CASE(job_is_repeated_after_a_shutdown_and_after_a_crash)
 BOOST_AUTO_TEST_CASE(http_answers_distinguish_busy_and_down)
 {
     const auto script =
-        std::make_shared<colock::testing::scripted_adapter>(colock::memory::make_adapter(io.get_executor()));
+        std::make_shared<colock::testing::instrumented_adapter>(colock::memory::make_adapter(io.get_executor()));
     colock::locker remote(script);
     BOOST_TEST(run(answer_reservation(remote, "A1")).status == 200);
 
     const auto answer_after = [&](colock::lease_clock::duration span) {
         auto asked = colock::testing::start(io, answer_reservation(remote, "A1"));
         colock::testing::run_ready(io);
-        virtual_clock::advance_by_steps(io, span, 100ms);
+        virtual_clock::advance(io, span, 100ms);
         BOOST_TEST_REQUIRE(asked.done());
         return asked.get(io);
     };
@@ -275,7 +275,7 @@ BOOST_AUTO_TEST_CASE(fourth_concurrent_call_waits)
     for (int order = 0; order < 10; ++order)
         calls.push_back(colock::testing::start(io, ask(locker, slow, order)));
     colock::testing::run_ready(io);
-    virtual_clock::advance_by_steps(io, 1s, 50ms);
+    virtual_clock::advance(io, 1s, 50ms);
     for (int order = 0; order < 10; ++order) {
         auto& call = calls[static_cast<std::size_t>(order)];
         BOOST_TEST_REQUIRE(call.done());
@@ -310,10 +310,10 @@ BOOST_AUTO_TEST_CASE(signal_reports_work_that_does_not_end)
     colock::testing::run_ready(io);
     std::raise(SIGINT);
     colock::testing::run_ready(io);
-    virtual_clock::advance(io, 6s);
+    jump(io, 6s);
     BOOST_TEST_REQUIRE(stopped.done());
     BOOST_TEST(stopped.get(io) == 1);
-    virtual_clock::advance(io, 1h);
+    jump(io, 1h);
     BOOST_TEST(work.done());
 }
 

@@ -177,7 +177,7 @@ BOOST_AUTO_TEST_CASE(one_locker_purges_until_it_is_destroyed)
     for (const bool says_goodbye : {true, false}) {
         virtual_fixture env(backend_kind::scripted, purging);
         env.ready();
-        auto other = std::make_shared<scripted_adapter>(env.memory, env.io().get_executor(), timing::posted);
+        auto other = std::make_shared<instrumented_adapter>(env.memory, env.io().get_executor(), timing::posted);
         locker second(other, purging);
         env.advance_by_steps(5min, 10s);
         BOOST_TEST(env.script->count(operation::purge) >= 4U);

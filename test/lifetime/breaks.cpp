@@ -79,7 +79,7 @@ BOOST_AUTO_TEST_CASE(lock_that_cannot_be_verified_is_kept)
     auto acquired = env.start(env.locker->acquire("k"));
     env.ready();
     BOOST_TEST(broken.get(env.io()).size() == 1U);
-    BOOST_TEST(env.script->unused() == 0U);
+    BOOST_TEST(env.script->unused_count() == 0U);
     lock fresh = acquired.get(env.io());
     BOOST_TEST(fresh.held());
     fresh = {};
@@ -216,7 +216,7 @@ BOOST_AUTO_TEST_CASE(grant_that_is_unanswered_when_a_break_ends_is_verified)
         env.script->next(operation::is_valid, stays_valid ? step::pass() : step::not_held());
         auto held = env.acquire("k");
         env.ready();
-        BOOST_TEST(env.script->unused() == 0U);
+        BOOST_TEST(env.script->unused_count() == 0U);
         BOOST_TEST(held.held() == stays_valid);
         if (stays_valid)
             env.run(held.release(on_failure::raise));
@@ -250,7 +250,7 @@ BOOST_AUTO_TEST_CASE(handles_are_verified_after_a_break_that_may_have_been_carri
     // The backend below would report the end of a claim at once. Therefore the break is not executed, and the answer to
     // the query shows whether the lock is still held.
     const auto check_verified = [](virtual_fixture& env, lock& held, bool stays_valid) {
-        BOOST_TEST(env.script->unused() == 0U);
+        BOOST_TEST(env.script->unused_count() == 0U);
         BOOST_TEST(held.held() == stays_valid);
         if (!stays_valid)
             BOOST_TEST((env.run(held.lost()) == lost_reason::taken));
@@ -276,7 +276,7 @@ BOOST_AUTO_TEST_CASE(handles_are_verified_after_a_break_that_may_have_been_carri
             env.script->next(operation::break_key, step::hold());
             env.script->next(operation::is_valid, answer());
             break_and_cancel(env);
-            BOOST_TEST(env.script->unused() == 1U);
+            BOOST_TEST(env.script->unused_count() == 1U);
             env.script->discard();
             env.ready();
             check_verified(env, held, stays_valid);

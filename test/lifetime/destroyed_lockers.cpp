@@ -81,7 +81,7 @@ BOOST_AUTO_TEST_CASE(the_clean_up_outlives_locker_and_handle)
     env.ready();
     BOOST_TEST(env.stored().size() == 1U);
     env.wind_down();
-    BOOST_TEST(env.script->unused() == 0U);
+    BOOST_TEST(env.script->unused_count() == 0U);
     env.check_clean();
 }
 

@@ -215,7 +215,7 @@ BOOST_AUTO_TEST_CASE(a_claim_that_replaces_another_is_elected_too)
     auto campaigning = env.start(election(*env.locker, "k", {.ttl = 30s}).campaign());
     env.advance_by_steps(40s, 500ms);
     BOOST_TEST_REQUIRE(campaigning.done());
-    BOOST_TEST(env.script->unused() == 0U);
+    BOOST_TEST(env.script->unused_count() == 0U);
     BOOST_TEST(campaigning.get(env.io()).held());
     BOOST_TEST((log->events[1] == "elected k"));
     env.wind_down();

@@ -20,11 +20,11 @@ void run_to_end(const scenario& tested, scenario_run& run)
     for (int rounds = 0; rounds < 200; ++rounds) {
         while (one_step(tested, run)) {
         }
-        if (run.completions > 0 && script.held() == 0 && run.env.idle())
+        if (run.completions > 0 && script.held_count() == 0 && run.env.idle())
             return;
         if (rounds % 3 == 2 && script.deliver())
             continue;
-        run.env.clock.advance(run.env.io(), 1s);
+        jump(run.env.io(), 1s);
     }
 }
 
@@ -94,7 +94,7 @@ void fail_at_every_call(const scenario& tested, call_form how)
                 BOOST_TEST(run.completions == 1);
                 run.release_in_background();
                 run_to_end(tested, run);
-                BOOST_TEST(run.env.script->unused() == 0U);
+                BOOST_TEST(run.env.script->unused_count() == 0U);
                 run.env.check_clean();
             }
         }

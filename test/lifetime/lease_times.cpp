@@ -37,7 +37,7 @@ BOOST_AUTO_TEST_CASE(grant_after_a_wait_counts_from_the_successful_attempt)
         holder = {};
         const auto held = waiting.get(env.io());
         BOOST_TEST(about(held.expires_at(), end_of(30s, sent)));
-        BOOST_TEST(env.script->unused() == 0U);
+        BOOST_TEST(env.script->unused_count() == 0U);
     }
 }
 

@@ -70,7 +70,7 @@ BOOST_AUTO_TEST_CASE(renewal_survives_single_errors)
         env.script->next(operation::extend, how);
         env.advance_by_steps(2min, 500ms);
         BOOST_TEST(held.held());
-        BOOST_TEST(env.script->unused() == 0U);
+        BOOST_TEST(env.script->unused_count() == 0U);
         BOOST_TEST(env.locker->stats().renewals > 8U);
     }
 }

@@ -79,7 +79,7 @@ struct recorder : observer
 /// Counts the extensions that were sent when a loss is reported.
 struct loss_watcher : observer
 {
-    std::shared_ptr<scripted_adapter> script;
+    std::shared_ptr<instrumented_adapter> script;
     std::vector<std::size_t> sent_at_loss;
 
     void lost(std::string_view, lost_reason, std::chrono::nanoseconds) noexcept override

@@ -144,15 +144,15 @@ auto with_failing_allocation(long n, Make make, bool& failed) -> decltype(make()
 }
 
 /// An adapter that has memory to check a lock.
-class checking_adapter : public scripted_adapter
+class checking_adapter : public instrumented_adapter
 {
 public:
-    using scripted_adapter::scripted_adapter;
+    using instrumented_adapter::instrumented_adapter;
 
     void start_is_valid(claim_ptr claim, completion<valid_outcome> done) override
     {
         allocations_left = -1;
-        scripted_adapter::start_is_valid(std::move(claim), std::move(done));
+        instrumented_adapter::start_is_valid(std::move(claim), std::move(done));
     }
 };
 

@@ -285,7 +285,7 @@ BOOST_AUTO_TEST_CASE(a_local_release_wakes_a_head_whose_attempt_was_under_way)
     env.script->next(operation::create, step::hold());
     auto waiting = env.start(env.locker->acquire("k", {.retry = retry_policy::fixed(10s).jitter(0)}));
     env.advance(11s);
-    BOOST_TEST_REQUIRE(env.script->held() == 1U);
+    BOOST_TEST_REQUIRE(env.script->held_count() == 1U);
     // The second attempt finds the holder, which releases before the answer arrives.
     env.script->next(operation::create, step::pass());
     env.script->deliver();

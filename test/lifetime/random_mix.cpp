@@ -23,7 +23,7 @@ void run(random_mix& mix)
     colock::lease_clock::duration step = 50us;
     try {
         for (std::size_t completed = 0; !mix.ended() && colock::lease_clock::now() < deadline;) {
-            virtual_clock::advance(mix.io(), step);
+            jump(mix.io(), step);
             step = mix.completed_operations() == completed ? std::min(2 * step, max_step) : 50us;
             completed = mix.completed_operations();
         }

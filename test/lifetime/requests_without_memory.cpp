@@ -15,10 +15,10 @@ using namespace std::chrono_literals;
 namespace {
 
 /// An adapter that has no memory to send the next operation of one kind.
-class exhausted_adapter : public scripted_adapter
+class exhausted_adapter : public instrumented_adapter
 {
 public:
-    using scripted_adapter::scripted_adapter;
+    using instrumented_adapter::instrumented_adapter;
 
     /// The kind of the operation that fails once.
     std::optional<operation> failing;
@@ -28,22 +28,22 @@ public:
     void start_create(claim_ptr claim, completion<create_outcome> done) override
     {
         fail_once(operation::create);
-        scripted_adapter::start_create(std::move(claim), std::move(done));
+        instrumented_adapter::start_create(std::move(claim), std::move(done));
     }
     void start_release(claim_ptr claim, release_guarantee guarantee, completion<release_outcome> done) override
     {
         fail_once(operation::release);
-        scripted_adapter::start_release(std::move(claim), guarantee, std::move(done));
+        instrumented_adapter::start_release(std::move(claim), guarantee, std::move(done));
     }
     void start_extend(claim_ptr claim, std::chrono::milliseconds ttl, completion<extend_outcome> done) override
     {
         fail_once(operation::extend);
-        scripted_adapter::start_extend(std::move(claim), ttl, std::move(done));
+        instrumented_adapter::start_extend(std::move(claim), ttl, std::move(done));
     }
     void start_is_valid(claim_ptr claim, completion<valid_outcome> done) override
     {
         fail_once(operation::is_valid);
-        scripted_adapter::start_is_valid(std::move(claim), std::move(done));
+        instrumented_adapter::start_is_valid(std::move(claim), std::move(done));
     }
     void start_hand_over(claim_ptr held, claim_ptr next, completion<hand_over_outcome> done) override
     {
@@ -51,12 +51,12 @@ public:
         if (has_default_hand_over)
             return adapter::start_hand_over( // NOLINT(bugprone-parent-virtual-call)
                 std::move(held), std::move(next), std::move(done));
-        scripted_adapter::start_hand_over(std::move(held), std::move(next), std::move(done));
+        instrumented_adapter::start_hand_over(std::move(held), std::move(next), std::move(done));
     }
     void start_create_all(std::vector<claim_ptr> claims, completion<create_all_outcome> done) override
     {
         fail_once(operation::create_all);
-        scripted_adapter::start_create_all(std::move(claims), std::move(done));
+        instrumented_adapter::start_create_all(std::move(claims), std::move(done));
     }
 
 private:

@@ -143,8 +143,8 @@ std::vector<scenario> make_scenarios()
     };
     const auto campaign_awaitable = [candidate](scenario_run& s) { s.spawn(candidate(s).campaign()); };
     const auto campaign_async = [candidate](scenario_run& s) { candidate(s).async_campaign(s.handler()); };
-    const auto skip_minutes = [](scenario_run& s) { s.env.clock.advance(s.env.io(), 2min); };
-    const auto skip_seconds = [](scenario_run& s) { s.env.clock.advance(s.env.io(), 5s); };
+    const auto skip_minutes = [](scenario_run& s) { jump(s.env.io(), 2min); };
+    const auto skip_seconds = [](scenario_run& s) { jump(s.env.io(), 5s); };
     const auto detach_awaitable = [](scenario_run& s) {
         s.spawn([](scenario_run& run) -> asio::awaitable<void> { run.ticket = co_await run.subject.detach(); }(s));
     };
@@ -246,7 +246,7 @@ std::vector<scenario> make_scenarios()
         {"group.lost", hold_group, [](scenario_run& s) { s.spawn(s.group.lost()); },
             [](scenario_run& s) { s.group.async_lost(s.handler()); },
             {[](scenario_run& s) { static_cast<void>(run_coro(s.env.io(), s.other_locker->break_lock("k"))); },
-                [](scenario_run& s) { s.env.clock.advance(s.env.io(), 20h); }}},
+                [](scenario_run& s) { jump(s.env.io(), 20h); }}},
         {"with_lock of several keys", nothing, with_several_awaitable(busy_group_body),
             with_several_async(busy_group_body), {}},
         {"with_lock of several keys, one held by another process", other_locker_holds,
@@ -298,7 +298,7 @@ std::vector<scenario> make_scenarios()
         {"lost", hold_subject, [](scenario_run& s) { s.spawn(s.subject.lost()); },
             [](scenario_run& s) { s.subject.async_lost(s.handler()); },
             {[](scenario_run& s) { static_cast<void>(run_coro(s.env.io(), s.other_locker->break_lock("k"))); },
-                [](scenario_run& s) { s.env.clock.advance(s.env.io(), 20h); }}},
+                [](scenario_run& s) { jump(s.env.io(), 20h); }}},
         {"lock.is_locked", hold_subject, [](scenario_run& s) { s.spawn(s.subject.is_locked()); },
             [](scenario_run& s) { s.subject.async_is_locked(s.handler()); }, {}},
         {"is_locked", hold_subject, [](scenario_run& s) { s.spawn(s.env.locker->is_locked("k")); },

@@ -51,8 +51,8 @@ BOOST_AUTO_TEST_CASE(head_behind_a_local_holder_asks_only_a_backend_with_a_queue
         env.advance_by_steps(2s, 100ms);
         BOOST_TEST(second.done());
         for (const auto& made : env.script->calls()) {
-            if (made.what == operation::create && made.sent > holder.expires_at() - 9s)
-                BOOST_TEST((made.sent >= holder.expires_at()));
+            if (made.what == operation::create && made.operation_start > holder.expires_at() - 9s)
+                BOOST_TEST((made.operation_start >= holder.expires_at()));
         }
     }
 }
@@ -226,7 +226,7 @@ BOOST_AUTO_TEST_CASE(local_waiters_yield_to_waiters_of_other_lockers)
         auto reader = env.wait_for("k", shared);
         env.script->forget_calls();
         lease_clock::time_point answered;
-        env.script->next(operation::release, step::pass().others_wait().after([&, skipped = took] {
+        env.script->next(operation::release, instrumented_adapter::others_wait(step::pass()).after([&, skipped = took] {
             env.clock.skip(skipped);
             answered = lease_clock::now();
         }));
@@ -238,7 +238,7 @@ BOOST_AUTO_TEST_CASE(local_waiters_yield_to_waiters_of_other_lockers)
         const auto calls = env.script->calls();
         const auto create = std::ranges::find(calls, operation::create, &call::what);
         BOOST_TEST_REQUIRE((create != calls.end()));
-        BOOST_TEST((create->sent - answered >= at_least));
+        BOOST_TEST((create->operation_start - answered >= at_least));
     }
 }
 

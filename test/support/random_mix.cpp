@@ -148,7 +148,7 @@ std::shared_ptr<adapter> random_mix::make_backend()
 {
     if (setting_.kind == backend_kind::memory)
         return store_;
-    auto script = std::make_shared<scripted_adapter>(
+    auto script = std::make_shared<instrumented_adapter>(
         store_, setting_.kind == backend_kind::immediate ? timing::immediate : timing::posted);
     script->set_capabilities(setting_.can);
     if (setting_.is_slow || setting_.has_faults) {

@@ -161,7 +161,7 @@ private:
     std::atomic<bool> closed_{false};
     asio::io_context io_;
     std::shared_ptr<adapter> store_;
-    std::vector<std::shared_ptr<scripted_adapter>> scripts_;
+    std::vector<std::shared_ptr<instrumented_adapter>> scripts_;
     std::vector<locker> lockers_;
 };
 

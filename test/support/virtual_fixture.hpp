@@ -2,10 +2,10 @@
 #pragma once
 
 #include "support/driver.hpp"
+#include "support/instrumented_adapter.hpp"
+#include "support/jump.hpp"
 #include "support/print.hpp"
 #include "support/run.hpp"
-#include "support/scripted_adapter.hpp"
-#include "support/virtual_clock.hpp"
 
 #include <colock/locker.hpp>
 #include <colock/memory/adapter.hpp>
@@ -62,7 +62,7 @@ struct virtual_fixture
     std::optional<asio::io_context> context{std::in_place};
     std::shared_ptr<adapter> memory;
     /// Null with backend_kind::memory.
-    std::shared_ptr<scripted_adapter> script;
+    std::shared_ptr<instrumented_adapter> script;
     std::optional<colock::locker> locker;
 
     explicit virtual_fixture(backend_kind kind = backend_kind::memory, locker_options options = {})
@@ -71,7 +71,7 @@ struct virtual_fixture
             store_context.emplace();
         memory = memory::make_adapter((store_context ? *store_context : *context).get_executor());
         if (kind != backend_kind::memory)
-            script = std::make_shared<scripted_adapter>(
+            script = std::make_shared<instrumented_adapter>(
                 memory, context->get_executor(), kind == backend_kind::immediate ? timing::immediate : timing::posted);
         locker.emplace(backend(), std::move(options));
     }
@@ -103,10 +103,10 @@ struct virtual_fixture
         return run(locker->acquire(std::move(key), std::move(options)), at);
     }
     void ready(where at = where::current()) { run_ready(io(), at); }
-    void advance(lease_clock::duration span, where at = where::current()) { clock.advance(io(), span, at); }
+    void advance(lease_clock::duration span, where at = where::current()) { jump(io(), span, at); }
     void advance_by_steps(lease_clock::duration span, lease_clock::duration step, where at = where::current())
     {
-        clock.advance_by_steps(io(), span, step, at);
+        clock.advance(io(), span, step, at);
     }
 
     /// Returns whether `io.run()` would return: no timer is armed and nothing waits.

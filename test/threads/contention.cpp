@@ -191,7 +191,7 @@ BOOST_AUTO_TEST_CASE(two_lockers_on_one_store_exclude_each_other_across_contexts
     const auto store = memory::make_adapter(one.get_executor());
     const locker first(store);
     // The operations of `second` complete in handlers of the context `two`.
-    const locker second(std::make_shared<scripted_adapter>(store, two.get_executor()));
+    const locker second(std::make_shared<instrumented_adapter>(store, two.get_executor()));
     counters guarded;
     results outcome;
     spawn_all(one, first, guarded, outcome);

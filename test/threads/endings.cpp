@@ -1,7 +1,7 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 // Releases, shutdowns and ends of bodies on several threads at the same time.
+#include "support/instrumented_adapter.hpp"
 #include "support/run.hpp"
-#include "support/scripted_adapter.hpp"
 
 #include <colock/locker.hpp>
 #include <colock/memory/adapter.hpp>
@@ -31,7 +31,7 @@ namespace {
 class backend_blocker
 {
 public:
-    backend_blocker(scripted_adapter& backend, operation where)
+    backend_blocker(instrumented_adapter& backend, operation where)
     {
         backend.next(where, step::pass().before([this] {
             reached_.set_value();
@@ -89,8 +89,8 @@ private:
 struct blocking_fixture
 {
     asio::io_context io;
-    std::shared_ptr<scripted_adapter> backend =
-        std::make_shared<scripted_adapter>(memory::make_adapter(io.get_executor()), timing::immediate);
+    std::shared_ptr<instrumented_adapter> backend =
+        std::make_shared<instrumented_adapter>(memory::make_adapter(io.get_executor()), timing::immediate);
     std::optional<colock::locker> by{std::in_place, backend};
 
     /// Runs until the locker's own context has nothing left but waits.
@@ -100,7 +100,7 @@ struct blocking_fixture
     {
         by.reset();
         run_ready();
-        const std::weak_ptr<scripted_adapter> alive = std::exchange(backend, nullptr);
+        const std::weak_ptr<instrumented_adapter> alive = std::exchange(backend, nullptr);
         BOOST_TEST(alive.expired());
     }
 };

@@ -13,7 +13,7 @@ std::shared_ptr<adapter> make_backend(asio::io_context& io, backend_kind kind)
     auto store = memory::make_adapter(io.get_executor());
     if (kind == backend_kind::memory)
         return store;
-    return std::make_shared<scripted_adapter>(std::move(store));
+    return std::make_shared<instrumented_adapter>(std::move(store));
 }
 
 bool run_pool(asio::io_context& io, std::size_t threads)

@@ -136,7 +136,7 @@ BOOST_AUTO_TEST_CASE(a_group_waits_while_its_first_key_is_handed_over)
 {
     for (const bool fails : {false, true}) {
         asio::io_context io(static_cast<int>(pool_size));
-        const auto backend = std::make_shared<scripted_adapter>(memory::make_adapter(io.get_executor()));
+        const auto backend = std::make_shared<instrumented_adapter>(memory::make_adapter(io.get_executor()));
         for (int n = 0; fails && n < rounds; ++n) {
             backend->next(operation::hand_over, step::lose_request());
             backend->next(operation::hand_over, step::busy());
@@ -253,7 +253,7 @@ BOOST_AUTO_TEST_CASE(break_on_another_thread_ends_a_lock_that_is_just_being_gran
     for (const bool same_locker : {true, false}) {
         asio::io_context io, theirs, ours;
         const auto script =
-            std::make_shared<scripted_adapter>(memory::make_adapter(io.get_executor()), timing::immediate);
+            std::make_shared<instrumented_adapter>(memory::make_adapter(io.get_executor()), timing::immediate);
         const locker by(script), other(script);
         std::promise<void> granted, broken;
         script->next(operation::create, step::pass().after([&] {

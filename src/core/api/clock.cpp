@@ -1,7 +1,6 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #include <colock/clock.hpp>
-
-#include "util/clock_offset.hpp"
+#include <colock/detail/clock_offset.hpp>
 
 #include <ctime>
 

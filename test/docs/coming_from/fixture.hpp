@@ -1,10 +1,10 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #pragma once
 
+#include "support/jump.hpp"
 #include "support/print.hpp"
 #include "support/process.hpp"
 #include "support/run.hpp"
-#include "support/virtual_clock.hpp"
 
 #include <colock/colock.hpp>
 
@@ -91,7 +91,7 @@ struct memory_fixture
         // The steps grow, so that a test of hours of virtual time is short.
         for (colock::lease_clock::duration passed{0}, step{0}; !test.done() && passed < 24h; passed += step) {
             step = std::clamp<colock::lease_clock::duration>(passed / 100, 10ms, 1s);
-            clock.advance(io, step);
+            colock::testing::jump(io, step);
         }
         test.get(io);
     }

@@ -5,7 +5,7 @@
 #include "mongodb_fixture.hpp"
 #include "redis_fixture.hpp"
 
-#include "support/scripted_adapter.hpp"
+#include "support/instrumented_adapter.hpp"
 
 #include <boost/asio/bind_cancellation_slot.hpp>
 #include <boost/asio/cancellation_signal.hpp>
@@ -18,8 +18,8 @@ using colock::testing::step;
 /// A fixture whose backend fails as the test says.
 struct faulty_fixture : memory_fixture
 {
-    std::shared_ptr<colock::testing::scripted_adapter> script =
-        std::make_shared<colock::testing::scripted_adapter>(backend);
+    std::shared_ptr<colock::testing::instrumented_adapter> script =
+        std::make_shared<colock::testing::instrumented_adapter>(backend);
     colock::locker remote{script, {.retry = colock::retry_policy::never()}};
 };
 

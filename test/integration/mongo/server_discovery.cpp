@@ -5,8 +5,8 @@
 #include "pool_fixture.hpp"
 #include "server.hpp"
 #include "support/faulty_proxy.hpp"
+#include "support/jump.hpp"
 #include "support/sockets.hpp"
-#include "support/virtual_clock.hpp"
 
 #include <boost/test/unit_test.hpp>
 

@@ -19,7 +19,7 @@ BOOST_AUTO_TEST_SUITE(adoptions)
 namespace {
 
 /// Number of requests that release a lock.
-std::size_t release_count(const scripted_adapter& script)
+std::size_t release_count(const instrumented_adapter& script)
 {
     return script.count(operation::release) + script.count(operation::abandon) + script.count(operation::hand_over);
 }

@@ -1,8 +1,8 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #include "core/policy/retry_schedule.hpp"
 #include "core/state/record.hpp"
+#include "support/jump.hpp"
 #include "support/print.hpp"
-#include "support/virtual_clock.hpp"
 
 #include <colock/clock.hpp>
 #include <colock/error.hpp>

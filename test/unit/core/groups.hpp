@@ -21,7 +21,7 @@ inline void expect(const strings& seen, const strings& expected)
 }
 
 /// Returns the keys of the calls of these operations, in the order in which the calls were started.
-inline strings keys_of(const scripted_adapter& script, std::initializer_list<operation> which)
+inline strings keys_of(const instrumented_adapter& script, std::initializer_list<operation> which)
 {
     strings keys;
     for (const auto& call : script.calls()) {
@@ -31,7 +31,7 @@ inline strings keys_of(const scripted_adapter& script, std::initializer_list<ope
     return keys;
 }
 
-inline void slow_down(scripted_adapter& script, lease_clock::duration each_way)
+inline void slow_down(instrumented_adapter& script, lease_clock::duration each_way)
 {
     for (const auto what :
         {operation::create, operation::release, operation::abandon, operation::hand_over, operation::create_all})
@@ -39,7 +39,7 @@ inline void slow_down(scripted_adapter& script, lease_clock::duration each_way)
 }
 
 /// Makes the script answer inside its calls after a delay, during which no other handler runs.
-inline void block_loop_per_call(scripted_adapter& script, asio::io_context& io, lease_clock::duration each)
+inline void block_loop_per_call(instrumented_adapter& script, asio::io_context& io, lease_clock::duration each)
 {
     const auto poke = std::make_shared<lease_timer>(io);
     for (const auto what :
@@ -56,7 +56,7 @@ inline void block_loop_per_call(scripted_adapter& script, asio::io_context& io, 
 
 /// For two locks with a TTL of one second: both are granted in time, but the first lease ends before the group is
 /// complete.
-inline void end_first_lease(scripted_adapter& script)
+inline void end_first_lease(instrumented_adapter& script)
 {
     script.next(operation::create, step::pass().after([] { virtual_clock::skip(700ms); }));
     script.next(operation::create, step::pass().after([] { virtual_clock::skip(500ms); }));

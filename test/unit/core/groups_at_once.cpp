@@ -20,7 +20,7 @@ BOOST_AUTO_TEST_SUITE(groups_at_once)
 
 namespace {
 
-strings attempts(const scripted_adapter& script)
+strings attempts(const instrumented_adapter& script)
 {
     return keys_of(script, {operation::create, operation::create_all});
 }

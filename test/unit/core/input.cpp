@@ -214,7 +214,7 @@ BOOST_AUTO_TEST_CASE(a_locker_refuses_options_that_contradict_each_other)
         {.purge = background_purge{.interval = 720h, .limit = 100'000}}};
     for (const auto& options : fine)
         BOOST_CHECK_NO_THROW(locker(backend, options));
-    const auto blind = std::make_shared<scripted_adapter>(backend);
+    const auto blind = std::make_shared<instrumented_adapter>(backend);
     blind->set_capabilities({.expires = true});
     COLOCK_THROWS(validation_error, errc::unsupported, locker(blind, {.purge = background_purge{}}));
     COLOCK_THROWS(

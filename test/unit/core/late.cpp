@@ -20,7 +20,7 @@ lease_clock::duration left(const lock& held)
     return held.expires_at() - lease_clock::now();
 }
 
-std::set<token::bytes_type> tokens_of(const scripted_adapter& script, operation what)
+std::set<token::bytes_type> tokens_of(const instrumented_adapter& script, operation what)
 {
     std::set<token::bytes_type> seen;
     for (const auto& each : script.calls()) {
@@ -258,7 +258,7 @@ BOOST_AUTO_TEST_CASE(adapter_may_mark_a_released_claim_as_spent)
     const auto backend = std::make_shared<releasing_adapter>(io.get_executor());
     locker env(backend, {.retry = retry_policy::fixed(100ms)});
     auto acquiring = start(io, env.acquire("k"));
-    clock.advance_by_steps(io, 1s, 50ms);
+    clock.advance(io, 1s, 50ms);
     auto held = acquiring.get(io);
     BOOST_TEST_REQUIRE(backend->tokens.size() == 2U);
     BOOST_TEST((backend->tokens[1] == held.token()));

@@ -23,11 +23,11 @@ namespace {
 /// A locker on the store of the fixture with a script of its own. It acts as another process.
 struct other_process
 {
-    std::shared_ptr<scripted_adapter> script;
+    std::shared_ptr<instrumented_adapter> script;
     colock::locker locker;
 
     explicit other_process(virtual_fixture& env, timing answers = timing::posted)
-        : script(std::make_shared<scripted_adapter>(env.memory, env.io().get_executor(), answers)),
+        : script(std::make_shared<instrumented_adapter>(env.memory, env.io().get_executor(), answers)),
           locker(copy_capabilities(env))
     {
     }

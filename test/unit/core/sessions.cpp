@@ -1,5 +1,5 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
-#include "support/virtual_clock.hpp"
+#include "support/jump.hpp"
 
 #include <colock/spi/lease.hpp>
 

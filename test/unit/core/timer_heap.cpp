@@ -1,6 +1,6 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #include "core/state/timer_heap.hpp"
-#include "support/virtual_clock.hpp"
+#include "support/jump.hpp"
 
 #include <colock/clock.hpp>
 #include <colock/memory/adapter.hpp>

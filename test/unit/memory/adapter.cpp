@@ -2,9 +2,9 @@
 #include "fixture.hpp"
 #include "memory/store.hpp"
 #include "support/driver.hpp"
+#include "support/jump.hpp"
 #include "support/notes.hpp"
 #include "support/print.hpp"
-#include "support/virtual_clock.hpp"
 
 #include <colock/locker.hpp>
 #include <colock/memory/adapter.hpp>
@@ -115,22 +115,22 @@ BOOST_AUTO_TEST_CASE(no_sweep_before_its_time)
     const auto stale = make_stale(3);
     touch();
     BOOST_TEST(destroyed_count(stale) == 0);
-    skip(5min - 3 * ttl);
+    virtual_clock::skip(5min - 3 * ttl);
     touch();
     BOOST_TEST(destroyed_count(stale) == 0);
-    skip(ttl);
+    virtual_clock::skip(ttl);
     touch();
     BOOST_TEST(destroyed_count(stale) == 3);
 }
 
 BOOST_AUTO_TEST_CASE(a_sweep_is_due_again_after_the_interval)
 {
-    skip(5min);
+    virtual_clock::skip(5min);
     touch();
     auto stale = make_stale(3);
     touch();
     BOOST_TEST(destroyed_count(stale) == 0);
-    skip(5min);
+    virtual_clock::skip(5min);
     touch();
     BOOST_TEST(destroyed_count(stale) == 3);
 }
@@ -138,7 +138,7 @@ BOOST_AUTO_TEST_CASE(a_sweep_is_due_again_after_the_interval)
 BOOST_AUTO_TEST_CASE(each_operation_removes_one_batch)
 {
     const auto stale = make_stale(25);
-    skip(5min);
+    virtual_clock::skip(5min);
     touch();
     BOOST_TEST(destroyed_count(stale) == 10);
     touch();
@@ -153,7 +153,7 @@ BOOST_AUTO_TEST_CASE(sweep_keeps_live_locks_and_locks_without_ttl)
     env.grant(live);
     env.grant(eternal);
     const auto stale = make_stale(3);
-    skip(5min);
+    virtual_clock::skip(5min);
     touch();
     BOOST_TEST(destroyed_count(stale) == 3);
     env.check_held(live);
@@ -175,7 +175,7 @@ BOOST_AUTO_TEST_CASE(a_sweep_reaches_every_key_of_many)
     };
     add_live(5000);
     const auto stale = make_stale(25);
-    skip(5min);
+    virtual_clock::skip(5min);
     for (int i = 0; i < 30; ++i) {
         touch();
         add_live(500);
@@ -190,7 +190,7 @@ BOOST_AUTO_TEST_CASE(sweep_grants_the_lock_to_the_next_waiter)
     env.grant(holder);
     env.check_refused(next);
     const auto next_woken = start_wait(next);
-    skip(5min);
+    virtual_clock::skip(5min);
     touch();
     BOOST_TEST(*next_woken);
     env.check_held(next);
@@ -203,7 +203,7 @@ BOOST_AUTO_TEST_CASE(key_of_the_operation_is_always_swept)
     const auto next = driver::exclusive("k");
     const auto watch = driver::watch(stale);
     env.grant(stale);
-    skip(2 * ttl);
+    virtual_clock::skip(2 * ttl);
     env.grant(next);
     // The claim is not notified, because the holder detects the expiry by its own deadline.
     BOOST_TEST(stale->losses.empty());
@@ -270,16 +270,16 @@ BOOST_AUTO_TEST_CASE(key_without_a_holder_is_not_stored)
     BOOST_TEST(locks->listing({.action = listing_action::break_key, .filter = {.key = "k"}}).locks.size() == 1U);
     BOOST_TEST(locks->key_count() == 0U);
     create(holder);
-    skip(2 * ttl);
+    virtual_clock::skip(2 * ttl);
     BOOST_TEST(locks->listing({.action = listing_action::purge}).locks.size() == 1U);
     BOOST_TEST(locks->key_count() == 0U);
     create(holder);
-    skip(2 * ttl);
+    virtual_clock::skip(2 * ttl);
     holder->set_operation_start(lease_clock::now());
     BOOST_TEST((locks->extend(*holder, ttl) == extend_status::not_held));
     BOOST_TEST(locks->key_count() == 0U);
     create(holder);
-    skip(10min);
+    virtual_clock::skip(10min);
     release(*driver::exclusive("other"));
     BOOST_TEST(locks->key_count() == 0U);
 }

@@ -3,8 +3,8 @@
 
 #include "memory/store.hpp"
 #include "support/driver.hpp"
+#include "support/jump.hpp"
 #include "support/print.hpp"
-#include "support/virtual_clock.hpp"
 
 #include <colock/memory/adapter.hpp>
 
@@ -21,8 +21,9 @@ using namespace std::chrono_literals;
 
 inline constexpr auto ttl = 10s;
 
-struct memory_fixture : virtual_clock
+struct memory_fixture
 {
+    virtual_clock clock;
     explicit memory_fixture(memory::options settings = {}) : env(io, memory::make_adapter(io.get_executor(), settings))
     {
     }
@@ -44,7 +45,7 @@ struct memory_fixture : virtual_clock
             env.grant(claim);
             watches.push_back(driver::watch(claim));
         }
-        skip(2 * ttl);
+        virtual_clock::skip(2 * ttl);
         return watches;
     }
     static std::ptrdiff_t destroyed_count(const std::vector<std::weak_ptr<const void>>& watches)

@@ -3,8 +3,8 @@
 #include "fixture.hpp"
 #include "memory/store.hpp"
 #include "support/driver.hpp"
+#include "support/jump.hpp"
 #include "support/print.hpp"
-#include "support/virtual_clock.hpp"
 
 #include <boost/test/unit_test.hpp>
 
@@ -21,8 +21,9 @@ namespace {
 /// Maximum number of locks in a page, so that a page does not block the event loop.
 constexpr std::size_t max_page_size = 300;
 
-struct filled_store : virtual_clock
+struct filled_store
 {
+    virtual_clock clock;
     std::shared_ptr<memory::store> locks = std::make_shared<memory::store>(memory::options{});
     std::vector<claim_ptr> claims{};
 
@@ -50,7 +51,7 @@ BOOST_AUTO_TEST_CASE(pages_are_small_and_contain_each_lock_once)
 BOOST_AUTO_TEST_CASE(page_without_live_locks_examines_few_keys)
 {
     take(20'000, "k", 1s);
-    skip(10s);
+    virtual_clock::skip(10s);
     const auto pages = all_pages([&](const std::string& cursor) { return locks->listing({.cursor = cursor}); });
     BOOST_TEST(count_locks(pages, 0) == 0U);
     BOOST_TEST(pages.size() > 5U);
@@ -75,7 +76,7 @@ BOOST_AUTO_TEST_CASE(purge_removes_everything_in_small_steps)
 {
     take(100, "live");
     take(5000, "k", 1s);
-    skip(10s);
+    virtual_clock::skip(10s);
     const auto steps = all_pages(
         [&](const std::string& cursor) { return locks->listing({.action = listing_action::purge, .cursor = cursor}); });
     BOOST_TEST(count_locks(steps, max_page_size) == 5000U);

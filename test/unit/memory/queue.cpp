@@ -2,8 +2,8 @@
 #include "fixture.hpp"
 #include "memory/store.hpp"
 #include "support/driver.hpp"
+#include "support/jump.hpp"
 #include "support/print.hpp"
-#include "support/virtual_clock.hpp"
 
 #include <colock/memory/adapter.hpp>
 
@@ -46,15 +46,15 @@ BOOST_AUTO_TEST_CASE(ttl_of_a_direct_grant_starts_at_the_hand_over_and_again_at_
     const auto holder = driver::exclusive("k"), next = driver::exclusive("k", ttl);
     env.grant(holder);
     env.check_refused(next);
-    skip(1min);
+    virtual_clock::skip(1min);
     env.release_held(holder);
-    skip(ttl - 1s);
+    virtual_clock::skip(ttl - 1s);
     env.check_held(next);
     const auto fence = env.inspect("k").at(0).fence;
     BOOST_TEST(env.grant(next) == fence);
-    skip(ttl - 1s);
+    virtual_clock::skip(ttl - 1s);
     env.check_held(next);
-    skip(1s);
+    virtual_clock::skip(1s);
     env.check_not_held(next);
 }
 
@@ -67,7 +67,7 @@ BOOST_AUTO_TEST_CASE(unfetched_grant_expires_after_its_ttl)
     env.release_held(holder);
     const auto retry_after = env.check_refused(next).retry_after;
     BOOST_TEST((retry_after > ttl - 1s && retry_after <= ttl));
-    skip(retry_after);
+    virtual_clock::skip(retry_after);
     env.grant(next);
     // The create is too late, so the claim queues again at the end.
     env.check_refused(dead);
@@ -198,7 +198,7 @@ BOOST_AUTO_TEST_CASE(expiry_wakes_no_waiter_and_the_next_operation_grants_to_the
     env.check_refused(front);
     env.check_refused(behind);
     const auto front_woken = start_wait(front);
-    skip(2 * ttl);
+    virtual_clock::skip(2 * ttl);
     BOOST_TEST(!*front_woken);
     env.check_refused(behind);
     BOOST_TEST(*front_woken);

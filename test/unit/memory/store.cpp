@@ -1,8 +1,8 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #include "memory/store.hpp"
 #include "support/driver.hpp"
+#include "support/jump.hpp"
 #include "support/print.hpp"
-#include "support/virtual_clock.hpp"
 
 #include <boost/test/unit_test.hpp>
 
@@ -17,8 +17,9 @@ using namespace std::chrono_literals;
 namespace {
 
 /// A store whose operations use times that the test chooses.
-struct timed_store : virtual_clock
+struct timed_store
 {
+    virtual_clock clock;
     const std::shared_ptr<memory::store> locks = std::make_shared<memory::store>(memory::options{});
     const lease_clock::time_point start = lease_clock::now();
 
@@ -53,7 +54,7 @@ BOOST_AUTO_TEST_CASE(lock_is_expired_at_exactly_its_ttl)
 BOOST_AUTO_TEST_CASE(ttl_counts_from_the_time_of_the_request)
 {
     const auto holder = driver::exclusive("k", 10s);
-    skip(3s);
+    virtual_clock::skip(3s);
     create(holder);
     const auto busy = create(driver::exclusive("k"), 3s);
     BOOST_TEST((busy.retry_after == 7s));
@@ -97,7 +98,7 @@ BOOST_AUTO_TEST_CASE(status_contains_the_times_of_creation_and_last_renewal)
     };
     const auto holder = driver::exclusive("k", 24h);
     create(holder);
-    skip(1h);
+    virtual_clock::skip(1h);
     const auto check_renewed = [&](lease_clock::duration renewed) {
         const auto seen = locks->listing({.filter = {.key = "k"}}).locks;
         BOOST_TEST_REQUIRE(seen.size() == 1U);
@@ -134,7 +135,7 @@ BOOST_AUTO_TEST_CASE(key_is_removed_with_its_last_holder)
     const auto expired = driver::shared("k", 0, 10s), released = driver::shared("k", 0, 1h);
     create(expired);
     create(released);
-    skip(1min);
+    virtual_clock::skip(1min);
     BOOST_TEST(release(*released, 1min) == release_status::released);
     BOOST_TEST(locks->key_count() == 0U);
 }
@@ -163,7 +164,7 @@ BOOST_AUTO_TEST_CASE(group_index_follows_the_locks)
     release(*queued, 1s);
     BOOST_TEST(locks->group_count() == 0U);
     create(a);
-    skip(11s);
+    virtual_clock::skip(11s);
     BOOST_TEST(locks->listing({.action = listing_action::purge}).locks.size() == 1U);
     BOOST_TEST(locks->group_count() == 0U);
     create(a, 11s);

@@ -1,7 +1,7 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #include "net/name_lookup.hpp"
+#include "support/jump.hpp"
 #include "support/run.hpp"
-#include "support/virtual_clock.hpp"
 
 #include <boost/asio/error.hpp>
 #include <boost/asio/io_context.hpp>
@@ -69,8 +69,9 @@ private:
 };
 
 /// A pool whose threads ask a `name_service`.
-struct pool_fixture : virtual_clock
+struct pool_fixture
 {
+    virtual_clock clock;
     /// One lookup and its result.
     struct started
     {
@@ -174,7 +175,7 @@ BOOST_AUTO_TEST_CASE(cancelled_wait_ends_at_once_and_the_next_caller_gets_the_la
 
     service->answer("a.test");
     wait_for_the_end_of_the_threads();
-    advance(io, 9s);
+    jump(io, 9s);
     BOOST_TEST(get(start("a.test")).addresses.size() == 1U);
     BOOST_TEST(service->asked().size() == 1U);
     // It is used once.
@@ -192,7 +193,7 @@ BOOST_AUTO_TEST_CASE(answer_that_is_older_than_ten_seconds_is_not_used)
     get(given_up);
     service->answer("a.test");
     wait_for_the_end_of_the_threads();
-    advance(io, 10s);
+    jump(io, 10s);
     const auto next = start("a.test");
     service->wait_for_questions(2);
     service->answer("a.test");

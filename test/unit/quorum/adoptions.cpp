@@ -22,14 +22,14 @@ struct adopter
     explicit adopter(three_nodes& env)
     {
         for (const auto& store : env.stores)
-            nodes.push_back(std::make_shared<scripted_adapter>(store));
+            nodes.push_back(std::make_shared<instrumented_adapter>(store));
         backend = quorum::make_adapter(env.io().get_executor(), {nodes.begin(), nodes.end()},
             {.name = "quorum", .operation_timeout = three_nodes::node_timeout, .poll_interval = 250ms});
     }
 
     [[nodiscard]] std::size_t adoptions(std::size_t node) const { return nodes[node]->count(operation::adopt); }
 
-    std::vector<std::shared_ptr<scripted_adapter>> nodes;
+    std::vector<std::shared_ptr<instrumented_adapter>> nodes;
     std::shared_ptr<adapter> backend;
 };
 

@@ -166,7 +166,7 @@ BOOST_AUTO_TEST_CASE(close_waits_for_round_in_flight)
     reconnect(c);
     nodes[c]->next(operation::abandon, step::hold());
     pass_time(300ms);
-    BOOST_TEST(nodes[c]->held() == 1U);
+    BOOST_TEST(nodes[c]->held_count() == 1U);
     auto closing = start(io(), env->backend().close(1min));
     ready();
     BOOST_TEST(!closing.done());
@@ -188,7 +188,7 @@ BOOST_AUTO_TEST_CASE(close_stops_waiting_for_unanswered_attempt_at_deadline)
             pass_time(300ms);
         auto closing = start(io(), env->backend().close(100ms));
         ready();
-        BOOST_TEST(nodes[c]->held() == 1U);
+        BOOST_TEST(nodes[c]->held_count() == 1U);
         BOOST_TEST(!closing.done());
         pass_time(150ms);
         BOOST_TEST(closing.done());
@@ -252,7 +252,7 @@ BOOST_AUTO_TEST_CASE(node_is_closed_within_remaining_time)
     leave_claim_on(c, 1h, "other");
     closing = start(io(), env->backend().close(100ms));
     ready();
-    advance(io(), 1s);
+    jump(io(), 1s);
     BOOST_TEST(closing.done());
     BOOST_TEST((time_left() == 0ms));
 }
@@ -275,9 +275,9 @@ BOOST_FIXTURE_TEST_CASE(timer_stopped_when_due_starts_no_attempt, immediate_node
         leave_on_c();
         nodes[c]->forget_calls();
     });
-    advance(io(), 300ms);
+    jump(io(), 300ms);
     BOOST_TEST(nodes[c]->calls().empty());
-    advance(io(), 250ms);
+    jump(io(), 250ms);
     BOOST_TEST(nodes[c]->count(operation::abandon) == 1U);
 }
 

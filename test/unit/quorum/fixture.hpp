@@ -3,9 +3,9 @@
 
 #include "quorum/adapter.hpp"
 #include "support/driver.hpp"
+#include "support/instrumented_adapter.hpp"
+#include "support/jump.hpp"
 #include "support/print.hpp"
-#include "support/scripted_adapter.hpp"
-#include "support/virtual_clock.hpp"
 
 #include <colock/memory/adapter.hpp>
 
@@ -26,22 +26,23 @@ namespace colock::testing {
 using namespace std::chrono_literals;
 
 /// A quorum of three in-memory backends, each behind a scripted adapter, in virtual time.
-struct three_nodes : virtual_clock
+struct three_nodes
 {
+    virtual_clock clock;
     using where = std::source_location;
     static constexpr std::chrono::milliseconds node_timeout = 500ms, ttl = 10s;
     static constexpr std::size_t a = 0, b = 1, c = 2;
 
     std::optional<asio::io_context> context{std::in_place};
     std::vector<std::shared_ptr<adapter>> stores;
-    std::vector<std::shared_ptr<scripted_adapter>> nodes;
+    std::vector<std::shared_ptr<instrumented_adapter>> nodes;
     std::optional<driver> env;
 
     explicit three_nodes(timing when = timing::posted)
     {
         for (int i = 0; i < 3; ++i) {
             stores.push_back(memory::make_adapter(io().get_executor()));
-            nodes.push_back(std::make_shared<scripted_adapter>(stores.back(), when));
+            nodes.push_back(std::make_shared<instrumented_adapter>(stores.back(), when));
         }
         env.emplace(io(), quorum::make_adapter(io().get_executor(), {nodes.begin(), nodes.end()},
                               {.name = "quorum", .operation_timeout = node_timeout, .poll_interval = 250ms}));
@@ -89,7 +90,10 @@ struct three_nodes : virtual_clock
     }
 
     void ready(where at = where::current()) { run_ready(io(), at); }
-    void pass_time(lease_clock::duration span, where at = where::current()) { advance_by_steps(io(), span, 50ms, at); }
+    void pass_time(lease_clock::duration span, where at = where::current())
+    {
+        virtual_clock::advance(io(), span, 50ms, at);
+    }
     [[nodiscard]] bool idle(where at = where::current())
     {
         ready(at);

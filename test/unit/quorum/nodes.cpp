@@ -158,7 +158,7 @@ BOOST_AUTO_TEST_CASE(each_request_says_when_it_was_sent)
     const auto sent_of = [&](operation what) {
         for (const auto& each : nodes[c]->calls()) {
             if (each.what == what)
-                return each.sent;
+                return each.operation_start;
         }
         return lease_clock::time_point{};
     };
@@ -166,7 +166,7 @@ BOOST_AUTO_TEST_CASE(each_request_says_when_it_was_sent)
     env->grant(claim);
     ready();
     BOOST_TEST((sent_of(operation::create) == claim->operation_start()));
-    skip(1s);
+    virtual_clock::skip(1s);
     env->extend(claim, ttl);
     ready();
     BOOST_TEST((sent_of(operation::extend) >= sent_of(operation::create) + 1s));

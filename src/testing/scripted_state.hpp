@@ -1,13 +1,11 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #pragma once
 
-#include "support/scripted_adapter.hpp"
-
 #include <colock/spi/context_member.hpp>
+#include <colock/testing/scripted_adapter.hpp>
 
 #include <algorithm>
 #include <array>
-#include <atomic>
 #include <chrono>
 #include <deque>
 #include <map>
@@ -20,10 +18,25 @@
 
 namespace colock::testing {
 
-constexpr std::size_t index_of(operation what)
+constexpr std::size_t index_of(operation kind)
 {
-    return static_cast<std::size_t>(what);
+    return static_cast<std::size_t>(kind);
 }
+
+/// A record of an operation that the core started.
+struct scripted_adapter::call
+{
+    operation what{};
+    /// For hand_over: the key of the claim that is released. For create_all: all keys, separated by commas. For group:
+    /// the id.
+    std::string key{};
+    colock::token token{};
+    /// For extend: the new TTL. For close: the deadline. Otherwise: the TTL of the claim.
+    std::chrono::milliseconds ttl{0};
+    /// State of the claim when the operation was started; for hand_over, of the claim that is released.
+    lease_clock::time_point operation_start{};
+    bool in_doubt = false;
+};
 
 /// Destroys the held requests when the context is destroyed: their completions may own objects that must not outlive
 /// it.
@@ -97,12 +110,8 @@ struct scripted_adapter::state : context_member
     std::array<std::function<step()>, operation_count> repeated;
     std::vector<call> calls;
     std::deque<request> held;
+    bool is_disconnected = false;
     bool trust_abandon = false;
-    std::optional<colock::capabilities> given_capabilities;
-    std::optional<adapter_limits> given_limits;
-    /// In milliseconds; negative if not set. Atomic, because it is read while the core's mutex is held and must not
-    /// take this mutex.
-    std::atomic<std::chrono::milliseconds::rep> given_clock_lead{-1};
     std::map<const colock::claim*, operation> under_way;
     std::map<const colock::claim*, claim_ptr> waiting;
     std::vector<std::string> breaches;

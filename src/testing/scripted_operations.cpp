@@ -1,6 +1,6 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 // How the scripted adapter handles operations.
-#include "support/scripted_state.hpp"
+#include "testing/scripted_state.hpp"
 
 #include <boost/asio/post.hpp>
 
@@ -58,14 +58,19 @@ step scripted_adapter::begin(operation what, const claim_ptr& claim, std::chrono
 
 step scripted_adapter::begin(call started)
 {
-    const auto index = index_of(started.what);
+    const operation kind = started.what;
+    const auto index = index_of(kind);
     std::unique_lock guard(state_->mutex);
     state_->calls.push_back(std::move(started));
     auto& queue = state_->queued[index];
     if (queue.empty()) {
-        const auto make = state_->repeated[index];
+        const auto make_step = state_->repeated[index];
+        // A wait has no failure. The attempt that follows fails instead.
+        const bool fails = state_->is_disconnected && kind != operation::wait && kind != operation::close;
         guard.unlock();
-        return make ? make() : step::pass();
+        if (make_step)
+            return make_step();
+        return fails ? step::fail(errc::unavailable, "the connection is lost") : step::pass();
     }
     step taken = std::move(queue.front());
     queue.pop_front();
@@ -75,7 +80,7 @@ step scripted_adapter::begin(call started)
 template <class Outcome>
 void scripted_adapter::run(pending_call<Outcome> started)
 {
-    switch (started.how.what_) {
+    switch (started.how.action_) {
     case step::action::hold:
         return hold_back(std::move(started));
     case step::action::hold_unknown: {
@@ -96,11 +101,11 @@ void scripted_adapter::hold_back(pending_call<Outcome> kept)
 {
     const auto request = std::make_shared<pending_call<Outcome>>(std::move(kept));
     const auto deliver = [request](scripted_adapter& by) {
-        request->how.what_ = step::action::pass;
+        request->how.action_ = step::action::pass;
         by.forward(std::move(*request));
     };
     const auto discard = [request](scripted_adapter& by) {
-        request->how.what_ = step::action::lose_request;
+        request->how.action_ = step::action::lose_request;
         by.forward(std::move(*request));
     };
     const std::lock_guard guard(state_->mutex);
@@ -132,7 +137,7 @@ void scripted_adapter::execute(pending_call<Outcome> started)
 {
     if (started.how.before_)
         started.how.before_();
-    switch (started.how.what_) {
+    switch (started.how.action_) {
     case step::action::lose_request:
         return started.answer(failed<Outcome>(unknown("the request was lost")));
     case step::action::fail:
@@ -156,7 +161,7 @@ void scripted_adapter::execute(pending_call<Outcome> started)
     default:
         break;
     }
-    const bool lose_reply = started.how.what_ == step::action::lose_reply;
+    const bool lose_reply = started.how.action_ == step::action::lose_reply;
     const auto send = std::move(started.send);
     send(*backend_, [self = self(), lose_reply, pending = std::move(started)](Outcome outcome) mutable {
         if constexpr (std::is_same_v<Outcome, create_outcome>) {
@@ -237,11 +242,11 @@ void scripted_adapter::start_wait(claim_ptr claim, lease_clock::time_point until
             left->end_wait(subject);
         end(outcome);
     };
-    if (how.what_ == step::action::hold) {
+    if (how.action_ == step::action::hold) {
         return hold_back<wait_outcome>(
             {operation::wait, std::move(how), {std::move(claim)}, send, std::move(ended), nullptr, {}});
     }
-    if (how.what_ == step::action::fail)
+    if (how.action_ == step::action::fail)
         return asio::post(executor(), [end = std::move(ended)]() mutable { end({}); });
     if (timing_ == timing::immediate)
         return send(*backend_, std::move(ended));
