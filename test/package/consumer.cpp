@@ -8,6 +8,11 @@
 #ifdef WITH_METRICS
 #include <colock/metrics.hpp>
 #endif
+#ifdef WITH_TESTING
+#include <colock/testing/history.hpp>
+#include <colock/testing/scripted_adapter.hpp>
+#include <colock/testing/virtual_clock.hpp>
+#endif
 #ifdef WITH_REDIS
 #include <colock/redis/adapter.hpp>
 #endif
@@ -22,9 +27,11 @@
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/io_context.hpp>
 
+#include <chrono>
 #include <cstdlib>
 #include <exception>
 #include <iostream>
+#include <memory>
 #include <string>
 
 namespace asio = boost::asio;
@@ -53,6 +60,26 @@ bool works(asio::io_context& io, MakeAdapter make_adapter, Options options, std:
     const colock::locker locker(make_adapter(io.get_executor(), options));
     return true;
 }
+
+#ifdef WITH_TESTING
+/// Checks that the virtual clock of the static library moves the clock of the core, which may be a shared library.
+bool works_in_virtual_time()
+{
+    const colock::testing::virtual_clock clock;
+    asio::io_context io;
+    colock::testing::history history;
+    const auto store = colock::memory::make_adapter(io.get_executor());
+    const auto backend = std::make_shared<colock::testing::scripted_adapter>(store);
+    colock::locker locker(
+        backend, {.retry = colock::within(std::chrono::hours(1)), .observer = history.observe("mine")});
+    backend->next(colock::testing::operation::create, colock::testing::step::lose_reply());
+    const colock::lock lock = clock.run(io, locker.acquire("key"));
+    const auto start = colock::lease_clock::now();
+    clock.advance(io, std::chrono::minutes(1));
+    return colock::lease_clock::now() - start >= std::chrono::minutes(1) && !lock.held() &&
+           history.text().find("lost by mine (expired)") != std::string::npos;
+}
+#endif
 
 int main()
 {
@@ -83,6 +110,10 @@ int main()
 #ifdef WITH_METRICS
     const colock::metrics counted;
     backends_work &= !counted.text({locker}).empty();
+#endif
+
+#ifdef WITH_TESTING
+    backends_work &= works_in_virtual_time();
 #endif
 
     bool done = false;
