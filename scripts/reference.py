@@ -25,6 +25,7 @@ topics = {
     "Observing": ["observer*", "metrics*", "logging_observer*", "stat*", "lost_reason*"],
     "Backends": ["connect*", "memory/*", "redis/*", "zookeeper/*", "mongo/*"],
     "Writing an adapter": ["spi/adapter.hpp", "spi/awaitable_adapter*", "spi/*"],
+    "Testing": ["testing/virtual_clock*", "testing/scripted_adapter*", "testing/history*"],
     "Testing an adapter": ["testing/*"],
     "Helpers": ["*"],
 }

@@ -3,26 +3,22 @@
 // Compiles and runs the code of docs/testing-your-code.md. Uses only what is installed: no header of test/support.
 
 #include <colock/colock.hpp>
+#include <colock/testing/history.hpp>
+#include <colock/testing/scripted_adapter.hpp>
+#include <colock/testing/virtual_clock.hpp>
 
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/deferred.hpp>
+#include <boost/asio/detached.hpp>
 #include <boost/asio/io_context.hpp>
-#include <boost/asio/post.hpp>
-#include <boost/asio/steady_timer.hpp>
-#include <boost/asio/this_coro.hpp>
-#include <boost/asio/use_future.hpp>
 #include <boost/test/unit_test.hpp>
 
 #include <chrono>
 #include <cstdint>
 #include <functional>
-#include <future>
 #include <memory>
-#include <stdexcept>
 #include <string>
-#include <string_view>
-#include <utility>
 
 namespace asio = boost::asio;
 using namespace std::chrono_literals;
@@ -50,73 +46,30 @@ asio::awaitable<std::string> take_stock(
 }
 //]
 
-//[ run
-// Runs a coroutine to its end. If the coroutine waits for an event that never happens, the test fails after ten
-// seconds.
-template <class T>
-T run(asio::io_context& io, asio::awaitable<T> coroutine)
-{
-    std::future<T> result = asio::co_spawn(io, std::move(coroutine), asio::use_future);
-    const auto deadline = std::chrono::steady_clock::now() + 10s;
-    while (result.wait_for(0s) != std::future_status::ready) {
-        io.restart();
-        if (io.run_one_until(deadline) == 0)
-            throw std::runtime_error("the coroutine does not end");
-    }
-    return result.get();
-}
-//]
-
 //[ fixture
-// One store, and two lockers that represent two processes. An acquire by `mine` does not wait.
+namespace ct = colock::testing;
+
+// One store, and two lockers that represent two processes. The backend of `mine` can fail.
 struct two_processes
 {
+    ct::virtual_clock clock; // the first member, so that it is destroyed last
     asio::io_context io;
+    ct::history history;
     std::shared_ptr<colock::adapter> store = colock::memory::make_adapter(io.get_executor());
-    colock::locker mine{store, {.retry = colock::retry_policy::never()}};
-    colock::locker theirs{store, {.owner = "theirs"}};
-};
-//]
+    std::shared_ptr<ct::scripted_adapter> backend = std::make_shared<ct::scripted_adapter>(store);
+    colock::locker mine{backend, {.retry = colock::within(5min), .observer = history.observe("mine")}};
+    colock::locker theirs{store, {.observer = history.observe("theirs")}};
+    int counted = 0;
 
-asio::awaitable<void> count_nothing(int, std::uint64_t)
-{
-    co_await asio::post(asio::deferred);
-}
-
-//[ down_adapter
-// A backend that is down.
-class down_adapter : public colock::awaitable_adapter
-{
-public:
-    using awaitable_adapter::awaitable_adapter;
-
-    colock::adapter_traits traits() const noexcept override { return {.name = "down"}; }
-
-protected:
-    asio::awaitable<colock::create_outcome> do_create(colock::claim_ptr) override
+    // The work takes one minute for each shelf, and is noted in the history.
+    asio::awaitable<void> count(int, std::uint64_t fence)
     {
-        return fail<colock::create_outcome>();
+        const auto work = history.begin_work("stock", fence);
+        colock::lease_timer timer(io, 1min);
+        co_await timer.async_wait(asio::deferred);
+        ++counted;
     }
-    asio::awaitable<colock::release_outcome> do_release(colock::claim_ptr, colock::release_guarantee) override
-    {
-        return fail<colock::release_outcome>();
-    }
-    asio::awaitable<colock::extend_outcome> do_extend(colock::claim_ptr, std::chrono::milliseconds) override
-    {
-        return fail<colock::extend_outcome>();
-    }
-    asio::awaitable<colock::valid_outcome> do_is_valid(colock::claim_ptr) override
-    {
-        return fail<colock::valid_outcome>();
-    }
-
-private:
-    template <class Outcome>
-    static asio::awaitable<Outcome> fail()
-    {
-        co_await asio::post(asio::deferred);
-        throw boost::system::system_error(colock::errc::unavailable);
-    }
+    std::function<asio::awaitable<void>(int, std::uint64_t)> counting = std::bind_front(&two_processes::count, this);
 };
 //]
 
@@ -135,62 +88,101 @@ BOOST_FIXTURE_TEST_SUITE(testing_your_code, two_processes)
 BOOST_AUTO_TEST_CASE(work_is_done_under_the_lock)
 {
     //[ done
-    int counted = 0;
-    const auto count = [&](int, std::uint64_t fence) -> asio::awaitable<void> {
-        BOOST_TEST(fence > 0U);
-        BOOST_TEST(co_await theirs.is_locked("stock"));
-        ++counted;
-    };
-    BOOST_TEST(run(io, take_stock(mine, count)) == "done");
+    BOOST_TEST(clock.run(io, take_stock(mine, counting)) == "done");
     BOOST_TEST(counted == 3);
-    BOOST_TEST(!run(io, theirs.is_locked("stock")));
+    BOOST_TEST(!clock.run(io, theirs.is_locked("stock")));
+    BOOST_TEST(history.check() == "");
+    //]
+}
+
+BOOST_AUTO_TEST_CASE(two_processes_do_not_work_at_once)
+{
+    //[ at_once
+    asio::co_spawn(io, take_stock(theirs, counting), asio::detached);
+    BOOST_TEST(clock.run(io, take_stock(mine, counting)) == "done");
+    BOOST_TEST(counted == 6);
+    BOOST_TEST(history.check() == ""); // the work of the two has not overlapped
     //]
 }
 
 BOOST_AUTO_TEST_CASE(busy_lock_is_reported)
 {
     //[ busy
-    colock::lock held = run(io, theirs.acquire("stock"));
-    BOOST_TEST(run(io, take_stock(mine, count_nothing)) == "busy");
-    run(io, held.release());
-    BOOST_TEST(run(io, take_stock(mine, count_nothing)) == "done");
-    //]
-}
-
-BOOST_AUTO_TEST_CASE(lost_lock_stops_the_work)
-{
-    //[ lost
-    int counted = 0;
-    const auto count = [&](int shelf, std::uint64_t) -> asio::awaitable<void> {
-        ++counted;
-        if (shelf < 2)
-            co_return;
-        co_await mine.break_lock("stock");
-        asio::steady_timer timer(co_await asio::this_coro::executor, 1h);
-        co_await timer.async_wait(asio::deferred); // is cancelled, because the lock is lost
-    };
-    BOOST_TEST(run(io, take_stock(mine, count)) == "lost");
-    BOOST_TEST(counted == 2);
-    //]
-}
-
-BOOST_AUTO_TEST_CASE(expired_lock_stops_the_work)
-{
-    //[ expired
-    colock::locker brief(store, {.ttl = 100ms, .max_hold = 100ms});
-    const auto hang = [](int, std::uint64_t) -> asio::awaitable<void> {
-        asio::steady_timer timer(co_await asio::this_coro::executor, 1h);
-        co_await timer.async_wait(asio::deferred); // is cancelled shortly before the lock can end
-    };
-    BOOST_TEST(run(io, take_stock(brief, hang)) == "lost");
+    colock::lock held = clock.run(io, theirs.acquire("stock", {.ttl = 1h}));
+    BOOST_TEST(clock.run(io, take_stock(mine, counting)) == "busy"); // after five minutes of virtual time
+    clock.run(io, held.release());
+    BOOST_TEST(clock.run(io, take_stock(mine, counting)) == "done");
     //]
 }
 
 BOOST_AUTO_TEST_CASE(backend_that_is_down_is_reported)
 {
     //[ down
-    colock::locker cut_off(std::make_shared<down_adapter>(io.get_executor()), {.retry = colock::retry_policy::never()});
-    BOOST_TEST(run(io, take_stock(cut_off, count_nothing)) == "unavailable");
+    backend->disconnect();
+    BOOST_TEST(clock.run(io, take_stock(mine, counting)) == "unavailable");
+    backend->reconnect();
+    BOOST_TEST(clock.run(io, take_stock(mine, counting)) == "done");
+    //]
+}
+
+BOOST_AUTO_TEST_CASE(outage_is_survived)
+{
+    //[ outage
+    std::string result;
+    asio::co_spawn(io, take_stock(mine, counting), [&](std::exception_ptr, std::string text) { result = text; });
+    clock.advance(io, 90s);
+    backend->disconnect();
+    clock.advance(io, 15s); // shorter than the lease
+    backend->reconnect();
+    clock.run_until(io, [&] { return !result.empty(); });
+    BOOST_TEST(result == "done");
+    //]
+}
+
+BOOST_AUTO_TEST_CASE(unknown_outcome_is_resolved)
+{
+    //[ unknown
+    backend->next(ct::operation::create, ct::step::lose_reply());
+    BOOST_TEST(clock.run(io, take_stock(mine, counting)) == "done");
+    BOOST_TEST(backend->unused_count() == 0U);
+    BOOST_TEST(backend->count(ct::operation::create) == 2U);
+    BOOST_TEST(history.check() == "");
+    //]
+}
+
+BOOST_AUTO_TEST_CASE(lost_lock_stops_the_work)
+{
+    //[ lost
+    const auto count_and_lose = [&](int shelf, std::uint64_t fence) -> asio::awaitable<void> {
+        if (shelf == 2)
+            co_await theirs.break_lock("stock");
+        co_await count(shelf, fence);
+    };
+    BOOST_TEST(clock.run(io, take_stock(mine, count_and_lose)) == "lost");
+    BOOST_TEST(counted == 1);
+    //]
+}
+
+BOOST_AUTO_TEST_CASE(expired_lock_stops_the_work)
+{
+    //[ expired
+    const auto count_and_disconnect = [&](int shelf, std::uint64_t fence) -> asio::awaitable<void> {
+        if (shelf == 2)
+            backend->disconnect();
+        co_await count(shelf, fence);
+    };
+    BOOST_TEST(clock.run(io, take_stock(mine, count_and_disconnect)) == "lost");
+    BOOST_TEST(counted == 1);
+    //]
+}
+
+BOOST_AUTO_TEST_CASE(failed_release_is_finished_in_the_background)
+{
+    //[ release
+    backend->next(ct::operation::release, ct::step::fail(colock::errc::unavailable));
+    BOOST_TEST(clock.run(io, take_stock(mine, counting)) == "done");
+    BOOST_TEST(clock.run(io, take_stock(theirs, counting)) == "done");
+    BOOST_TEST(history.check() == "");
     //]
 }
 
@@ -198,9 +190,10 @@ BOOST_AUTO_TEST_CASE(late_write_is_refused)
 {
     //[ fence
     colock::fence_gate gate; // stands for the resource of the program
-    colock::lock paused = run(io, theirs.acquire("stock"));
-    static_cast<void>(run(io, theirs.break_lock("stock")));
-    colock::lock next = run(io, mine.acquire("stock"));
+    colock::lock paused = clock.run(io, mine.acquire("stock"));
+    clock.skip(1min); // the process is paused for longer than its ttl
+    colock::lock next = clock.run(io, theirs.acquire("stock"));
+    BOOST_TEST(!paused.held());
     BOOST_TEST(gate.admit(next));
     BOOST_TEST(!gate.admit(paused));
     //]
