@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # Runs the checks that take too long for every change: clang-tidy on the sources that changed last; the library with
 # each file compiled by itself; the simulator with defects, and for longer; the MongoDB tests under TSan and with
-# other servers; searches for violations by scripts/prove.sh; each fuzzer for five minutes; the commands of
-# .devcontainer; the demo, all tests and each way to install colock in a minimal Debian 12 and 13; and the tests with
-# Debian 13's newer Boost.
+# other servers; searches for violations by scripts/prove.sh; artificial faults that the tests have to notice; each
+# fuzzer for five minutes; the commands of .devcontainer; the demo, all tests and each way to install colock in a
+# minimal Debian 12 and 13; and the tests with Debian 13's newer Boost.
 #
 #   scripts/nightly.sh
 #
@@ -58,6 +58,9 @@ for backend in redis sentinel quorum zookeeper mongodb ferretdb; do
     echo "nightly: scripts/prove.sh $backend"
     scripts/prove.sh "$backend" --minutes 5
 done
+
+echo "nightly: mutants, which the tests have to notice"
+scripts/mutants.sh
 
 scripts/build.sh fuzz colock_fuzz
 for corpus in test/fuzz/corpus/*; do
