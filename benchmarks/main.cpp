@@ -2,6 +2,7 @@
 //
 // Measures the numbers of docs/benchmarks.md: ratios within one run, counts, and the CPU time of the event loop.
 
+#include "growth.hpp"
 #include "listing.hpp"
 #include "memory.hpp"
 #include "options.hpp"
@@ -9,7 +10,11 @@
 #include "report.hpp"
 
 #include "../tools/arguments.hpp"
+#include "../tools/built_backends.hpp"
 
+#include <colock/locker.hpp>
+
+#include <boost/asio/io_context.hpp>
 #include <boost/version.hpp>
 
 #include <cstdint>
@@ -33,6 +38,14 @@ bench::chart run(const bench::options& settings, bench::report& results)
 {
     if (settings.part == "listing") {
         bench::measure_listing(settings, results);
+        return {};
+    }
+    if (settings.part == "growth") {
+        boost::asio::io_context io{1};
+        bench::measure_growth(io,
+            colock::locker(colock::make_adapter(io.get_executor(),
+                settings.backend == "memory" ? "memory:" : settings.backend, tools::built_backends())),
+            bench::growth_pairs(settings.seconds), results);
         return {};
     }
     if (settings.backend != "memory" && settings.backend != "memory:")
@@ -67,10 +80,10 @@ try {
             .value("keys", settings.keys, "N", "number of keys of the load; default: 1000", 1, 1'000'000)
             .value("seconds", settings.seconds, "S", "duration of each part of the run; default: 2", 0.01, 3600.0)
             .value("part", settings.part, "NAME",
-                "runs one part; default: all parts except listing. All backends: uncontended, waiters, hand-off, load, "
-                "listing. Memory: verbs, allocations, threads. Backends with a server: forms. Redis: contended, "
-                "groups, stalls, growth. ZooKeeper: contended, processes, fail-over, many-waiters, resumptions, "
-                "stalls. MongoDB: readers, groups, memory, stalls")
+                "runs one part; default: all parts except listing and growth. All backends: uncontended, waiters, "
+                "hand-off, load, listing, growth. Memory: verbs, allocations, threads. Backends with a server: forms. "
+                "Redis: contended, groups, stalls. ZooKeeper: contended, processes, fail-over, many-waiters, "
+                "resumptions, stalls. MongoDB: readers, groups, memory, stalls")
             .value("peers", settings.peers, "FILE",
                 "with a Redis, ZooKeeper or MongoDB backend: also measures the programs that the file lists "
                 "(scripts/bench.sh --peers)")

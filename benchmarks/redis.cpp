@@ -198,8 +198,6 @@ std::optional<chart> run_redis(const options& settings, report& results)
         measure_redis_waiters(*at, settings, results);
     if (settings.wants("stalls"))
         measure_redis_stalls(*at, settings, results);
-    if (settings.wants("growth"))
-        measure_redis_growth(settings, results);
     return drawn;
 }
 

@@ -57,7 +57,4 @@ void measure_redis_waiters(const workload& at, const options& settings, report& 
 /// Measures the longest handler of the event loop with waiters on many keys.
 void measure_redis_stalls(const workload& at, const options& settings, report& results);
 
-/// Measures whether the memory of this process grows over up to 1,000,000 pairs.
-void measure_redis_growth(const options& settings, report& results);
-
 } // namespace bench

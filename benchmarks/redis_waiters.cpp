@@ -134,36 +134,4 @@ void measure_redis_waiters(const workload& at, const options& settings, report& 
     measure_memory(at, settings, results);
 }
 
-void measure_redis_growth(const options& settings, report& results)
-{
-    constexpr std::size_t in_flight = 64;
-    const auto wanted =
-        std::clamp<std::uint64_t>(static_cast<std::uint64_t>(settings.seconds * 500'000.0), 10'000, 1'000'000);
-    std::uint64_t pairs = 0;
-    std::size_t early = 0;
-    std::size_t running = in_flight;
-
-    asio::io_context io{1};
-    const colock::locker locker(colock::make_adapter(io.get_executor(), settings.backend, tools::built_backends()));
-    const auto work = [&](std::size_t number) -> asio::awaitable<void> {
-        for (std::size_t key = number; pairs < wanted; key = (key + in_flight) % (in_flight * 100)) {
-            colock::lock lock = co_await locker.acquire(workload::name(key));
-            co_await lock.release();
-            if (++pairs == wanted / 10)
-                early = resident_bytes();
-        }
-        if (--running == 0)
-            io.stop();
-    };
-    for (std::size_t number = 0; number < in_flight; ++number)
-        asio::co_spawn(io, work(number), asio::detached);
-    io.run();
-
-    results.begin(
-        "Redis: memory over " + std::to_string(wanted) + " pairs, " + std::to_string(in_flight) + " in flight");
-    results.add({"resident set after a tenth of them", static_cast<double>(early) / 1024.0, "KiB"});
-    results.add({"after all of them, as a multiple", static_cast<double>(resident_bytes()) / static_cast<double>(early),
-        "x", 1.05});
-}
-
 } // namespace bench

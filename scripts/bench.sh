@@ -8,10 +8,10 @@
 #   --peers             also measures other lock libraries for the backend; the libraries alternate
 #   --docs              writes the results into docs/benchmarks/BACKEND.md, and generates the charts and the summary
 #                       in docs/benchmarks.md again
-#   --part NAME         runs one part; default: all parts except listing. All backends: uncontended, waiters, hand-off,
-#                       load, listing. Memory: verbs, allocations, threads. Backends with a server: forms. Redis:
-#                       contended, groups, stalls, growth. ZooKeeper: contended, processes, fail-over, many-waiters,
-#                       resumptions, stalls. MongoDB: readers, groups, memory, stalls
+#   --part NAME         runs one part; default: all parts except listing and growth. All backends: uncontended, waiters,
+#                       hand-off, load, listing, growth. Memory: verbs, allocations, threads. Backends with a server:
+#                       forms. Redis: contended, groups, stalls. ZooKeeper: contended, processes, fail-over,
+#                       many-waiters, resumptions, stalls. MongoDB: readers, groups, memory, stalls
 #   --concurrency N     number of coroutines of the load; default: 64
 #   --keys N            number of keys of the load; default: 1000
 #   --seconds S         duration of each part of the run; default: 2
