@@ -186,7 +186,10 @@ class Checker:
             self.report(problem)
         self.suspend()
         for key in self.history.settings["keys"]:
-            holds = sorted((each for each in self.by_key[key] if each.start < each.until), key=lambda each: each.start)
+            # A hold of which nothing is left because of a fault still counts for the fences of later holds.
+            believed = sorted((each for each in self.by_key[key] if each.start < each.believed_until),
+                              key=lambda each: each.start)
+            holds = [each for each in believed if each.start < each.until]
             self.by_key[key] = holds
             self.counts["holds"] += len(holds)
             if not holds:
@@ -194,7 +197,7 @@ class Checker:
             self.check_exclusion(key, holds)
             self.check_semaphore(key, holds)
             if self.history.settings["fence"]:
-                self.check_fences(key, holds)
+                self.check_fences(key, believed)
             self.check_order(key)
             self.check_answers(key, holds)
         self.check_listings()
@@ -271,7 +274,7 @@ class Checker:
         greatest = greatest_exclusive = None
         for each in holds:
             lower = greatest_exclusive if each.shared else greatest
-            if lower and each.fence <= lower.fence:
+            if lower and each.fence <= lower.fence and each.start < each.until:
                 self.report(f"the fence has not grown: {lower}, then {each}", key, lower.start, each.start)
             if not greatest or each.fence > greatest.fence:
                 greatest = each

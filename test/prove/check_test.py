@@ -145,6 +145,21 @@ class CheckTest(unittest.TestCase):
         run.hold(2, 2000, 2001, 2002, fence=6)
         self.fails(run, "the fence has not grown")
 
+    def test_lower_fence_than_that_of_a_suspended_hold_fails(self):
+        run = Run()
+        run.hold(1, 0, 1, 2, fence=5)
+        run.fault(10, 20, "locks")
+        run.hold(1, 12, 15, 18, fence=9)
+        run.hold(2, 2000, 2001, 2002, fence=7)
+        self.fails(run, "the fence has not grown")
+
+    def test_suspended_hold_with_a_lower_fence_passes(self):
+        run = Run()
+        run.hold(1, 0, 1, 2, fence=7)
+        run.fault(10, 20, "locks")
+        run.hold(2, 15, 25, 26, fence=6)
+        self.passes(run)
+
     def test_lock_that_was_lost_with_the_data_is_suspended(self):
         run = Run()
         run.hold(1, 0, 1, 500, fence=1)
