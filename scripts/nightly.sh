@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # Runs the checks that take too long for every change: clang-tidy on the sources that changed last; the library with
 # each file compiled by itself; the simulator with defects, and for longer; the MongoDB tests under TSan and with
-# other servers; searches for violations by scripts/prove.sh; artificial faults that the tests have to notice; each
-# fuzzer for five minutes; the commands of .devcontainer; the demo, all tests and each way to install colock in a
-# minimal Debian 12 and 13; and the tests with Debian 13's newer Boost.
+# other servers; searches for violations by scripts/prove.sh; artificial faults that the tests have to notice; memory and
+# descriptors over many pairs; each fuzzer for five minutes; the commands of .devcontainer; the demo, all tests and each
+# way to install colock in a minimal Debian 12 and 13; and the tests with Debian 13's newer Boost.
 #
 #   scripts/nightly.sh
 #
@@ -48,10 +48,12 @@ scripts/build.sh release colock_test_contract colock_test_mongo
 scripts/servers.sh run ferretdb -- ctest --preset release --tests-regex '^(contract|mongo)[.]'
 
 for sabotage in blind_release always_granted repeated_fence late_break early_expiry unreported_create reused_ticket \
-    early_release; do
-    echo "nightly: scripts/prove.sh redis --sabotage $sabotage, which has to be found"
+    early_release unraised_fence first_sentinel; do
+    backend=redis
+    [ $sabotage != first_sentinel ] || backend=sentinel
+    echo "nightly: scripts/prove.sh $backend --sabotage $sabotage, which has to be found"
     status=0
-    scripts/prove.sh redis --sabotage "$sabotage" || status=$?
+    scripts/prove.sh $backend --sabotage $sabotage || status=$?
     [ "$status" = 1 ]
 done
 for backend in redis sentinel quorum zookeeper mongodb ferretdb; do
@@ -61,6 +63,11 @@ done
 
 echo "nightly: mutants, which the tests have to notice"
 scripts/mutants.sh
+
+for backend in memory: redis; do
+    echo "nightly: resident memory and open descriptors over 1,000,000 pairs, $backend"
+    scripts/bench.sh --backend "$backend" --part growth --check
+done
 
 scripts/build.sh fuzz colock_fuzz
 for corpus in test/fuzz/corpus/*; do

@@ -85,12 +85,13 @@ class run
 {
 public:
     explicit run(settings& how)
-        : how_(how), draw_(how.seed), servers_(start_servers(how.backend)),
+        : how_(how), draw_(how.seed), servers_(start_servers(how.backend, how.sabotage)),
           history_(std::filesystem::path(how.folder) / "run"),
           end_(lease_clock::now() + std::chrono::seconds(how.seconds))
     {
-        how.lasting_locks = draw_.once_in(2);
-        for (auto& each : servers_->faults(draw_)) {
+        auto faults = servers_->faults(draw_);
+        how.lasting_locks = draw_.once_in(2) && !std::ranges::all_of(faults, &server_fault::keeps_locks);
+        for (auto& each : faults) {
             if (!how.lasting_locks || !each.keeps_locks)
                 server_faults_.push_back(std::move(each));
         }
@@ -115,6 +116,12 @@ public:
                 .add("semaphore", how_.key(semaphore_key))
                 .add("max_holders", max_holders)
                 .add("operation_timeout", operation_timeout.count()));
+        // A server that is killed while it creates its first files may not start again, so it has to answer first.
+        with_locker([this](colock::locker locker) -> asio::awaitable<void> {
+            auto held = co_await locker.acquire(how_.key(0));
+            co_await held.release();
+            std::ignore = co_await locker.shutdown(10s);
+        });
         for (auto& each : places_)
             start_client(each);
         while (lease_clock::now() < end_) {
@@ -163,7 +170,7 @@ private:
         const auto process = ++started_;
         at.client = {.process = process,
             .seed = draw_.seed(),
-            .url = servers_->url(ports),
+            .url = servers_->url_of_process(ports, process),
             .history = std::filesystem::path(how_.folder) / std::to_string(process),
             .end = end_,
             .lasting_locks = how_.lasting_locks && !may_be_killed(at)};
@@ -241,20 +248,27 @@ private:
         }
     }
 
-    /// Waits until all leases have ended, and writes what remains on the servers, and which keys cannot be acquired.
-    bool check_servers()
+    /// Runs a coroutine with a locker of its own.
+    template <class Use>
+    void with_locker(Use use)
     {
         asio::io_context io;
         const colock::locker locker(
             colock::make_adapter(io.get_executor(), servers_->url(servers_->ports()), tools::built_backends()));
         std::exception_ptr failure;
+        asio::co_spawn(io, use(locker), [&](std::exception_ptr problem) { failure = std::move(problem); });
+        io.run();
+        if (failure)
+            std::rethrow_exception(failure);
+    }
+
+    /// Waits until all leases have ended, and writes what remains on the servers, and which keys cannot be acquired.
+    bool check_servers()
+    {
         // Sessions end, and leases expire, before this time.
         const auto limit = lease_clock::now() + 20s;
-        asio::co_spawn(io, examine(locker, limit), [&](std::exception_ptr problem) { failure = std::move(problem); });
-        io.run();
         try {
-            if (failure)
-                std::rethrow_exception(failure);
+            with_locker([&](const colock::locker& locker) { return examine(locker, limit); });
         } catch (const std::exception& failed) {
             std::cout << "prove: the servers cannot be examined: " << failed.what() << std::endl;
             return false;

@@ -223,7 +223,12 @@ std::shared_ptr<adapter> make(std::shared_ptr<adapter> backend)
     return std::make_shared<Sabotage>(std::move(backend));
 }
 
-constexpr std::array<std::pair<std::string_view, maker>, 8> known{{
+std::shared_ptr<adapter> unchanged(std::shared_ptr<adapter> backend)
+{
+    return backend;
+}
+
+constexpr std::array<std::pair<std::string_view, maker>, 10> known{{
     {"blind_release", make<blind_release>},
     {"always_granted", make<always_granted>},
     {"repeated_fence", make<repeated_fence>},
@@ -232,7 +237,10 @@ constexpr std::array<std::pair<std::string_view, maker>, 8> known{{
     {"unreported_create", make<unreported_create>},
     {"reused_ticket", make<reused_ticket>},
     // Done by the client.
-    {"early_release", [](std::shared_ptr<adapter> backend) { return backend; }},
+    {"early_release", unchanged},
+    // Done by the servers.
+    {"unraised_fence", unchanged},
+    {"first_sentinel", unchanged},
 }};
 
 maker find(std::string_view name)

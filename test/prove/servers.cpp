@@ -4,11 +4,13 @@
 #include "integration/redis/sentinel.hpp"
 #include "integration/redis/server.hpp"
 #include "integration/zookeeper/server.hpp"
+#include "support/in_shared_memory.hpp"
 #include "support/process.hpp"
 #include "support/sockets.hpp"
 #include "support/temporary_folder.hpp"
 
 #include <array>
+#include <atomic>
 #include <chrono>
 #include <concepts>
 #include <csignal>
@@ -19,8 +21,10 @@
 #include <stdexcept>
 #include <string_view>
 #include <thread>
+#include <tuple>
 #include <utility>
 
+#include <sys/types.h>
 #include <unistd.h>
 
 namespace prove {
@@ -49,6 +53,11 @@ std::string addresses(const std::vector<std::uint16_t>& ports)
     for (const auto port : ports)
         (result += result.empty() ? "" : ",") += "127.0.0.1:" + std::to_string(port);
     return result;
+}
+
+std::uint16_t port_of(const std::string& address)
+{
+    return static_cast<std::uint16_t>(std::stoi(address.substr(address.find(':') + 1)));
 }
 
 /// A Redis server that writes each lock to its disk before it answers.
@@ -92,12 +101,30 @@ std::vector<std::string> keys_of(durable_redis& server)
 class one_redis final : public servers
 {
 public:
+    explicit one_redis(bool is_fence_unraised) : is_fence_unraised_(is_fence_unraised) {}
+
     std::vector<std::uint16_t> ports() const override { return {server_.port()}; }
     std::string url(const std::vector<std::uint16_t>& ports) const override { return "redis://" + addresses(ports); }
     std::vector<server_fault> faults(random_numbers& draw) override
     {
         const auto restart = [this] { server_->start(); };
         const auto kill = [this] { server_->kill(); };
+        if (is_fence_unraised_)
+            return {{.name = "older copy of the data",
+                .suspended = suspension::locks_and_releases,
+                .keeps_locks = true,
+                .begin =
+                    [this] {
+                        server_.copy_data();
+                        copied_fence_ = fence();
+                    },
+                .end =
+                    [this, kill, restart] {
+                        kill();
+                        server_.put_copy_back();
+                        restart();
+                        undo_raised_fence();
+                    }}};
         return {
             {.name = "server stopped", .begin = [this] { server_->pause(); }, .end = [this] { server_->resume(); }},
             {.name = "server restarted", .begin = kill, .end = restart},
@@ -139,8 +166,24 @@ public:
     std::vector<std::string> residue() override { return keys_of(server_); }
 
 private:
+    static constexpr std::string_view fence_key = "{colock}#fence";
+
+    std::string fence() { return (*server_)({"GET", fence_key}); }
+    /// Waits until all processes have raised the counter, as they do when they connect, and sets it back. The processes
+    /// raise it once a second, so the sabotage has an effect for almost a second.
+    void undo_raised_fence()
+    {
+        const auto limit = std::chrono::steady_clock::now() + 5s;
+        while (fence() == copied_fence_ && std::chrono::steady_clock::now() < limit)
+            std::this_thread::sleep_for(10ms);
+        std::this_thread::sleep_for(300ms);
+        (*server_)({"SET", fence_key, copied_fence_});
+    }
+
+    const bool is_fence_unraised_;
     durable_redis server_;
     std::string right_;
+    std::string copied_fence_;
 };
 
 /// Three servers, of which one is damaged at a time.
@@ -203,26 +246,87 @@ public:
     }
 };
 
-/// A master, its replica, and a Sentinel that decides alone. The Sentinel names the servers by their own addresses, so
-/// faults of links affect the connections to the Sentinel only.
+/// A fake Sentinel in a process of its own. It knows no master until it is told one.
+class false_sentinel
+{
+public:
+    false_sentinel()
+    {
+        process_ = in_child([this, parent = ::getpid()] {
+            sentinel answers(0);
+            state_->port = port_of(answers.address());
+            while (::getppid() == parent) {
+                answers.master = state_->master.load();
+                std::this_thread::sleep_for(2ms);
+            }
+        });
+        while (state_->port == 0)
+            std::this_thread::sleep_for(2ms);
+    }
+    ~false_sentinel()
+    {
+        ::kill(process_, SIGKILL);
+        std::ignore = wait_for(process_);
+    }
+    false_sentinel(const false_sentinel&) = delete;
+    false_sentinel& operator=(const false_sentinel&) = delete;
+
+    [[nodiscard]] std::uint16_t port() const { return state_->port; }
+    /// Names the server at this port, or none if it is 0.
+    void name(std::uint16_t master)
+    {
+        state_->master = master;
+        // The process reads the port every 2 ms.
+        std::this_thread::sleep_for(20ms);
+    }
+
+private:
+    struct state
+    {
+        std::atomic<std::uint16_t> port{0};
+        std::atomic<std::uint16_t> master{0};
+    };
+
+    in_shared_memory<state> state_;
+    pid_t process_ = -1;
+};
+
+/// A master, its replica, and two Sentinels. The first one in the URL is false: it knows no master, or names a server
+/// that is not the master. The second one decides alone. It names the servers by their own addresses, so faults of
+/// links affect the connections to the Sentinels only.
 class replicated_redis final : public servers
 {
 public:
-    replicated_redis()
+    explicit replicated_redis(bool is_first_trusted)
     {
         (*all_[1])({"REPLICAOF", "127.0.0.1", std::to_string(all_[0].port())});
         // The clients give a silent master up after a second.
         sentinel_.emplace(all_[0].port(), std::chrono::milliseconds(1500));
         await_replica();
+        if (is_first_trusted)
+            false_.name(alone_.emplace().port());
     }
-    std::vector<std::uint16_t> ports() const override { return {port_of(sentinel_->address())}; }
+    std::vector<std::uint16_t> ports() const override { return {false_.port(), port_of(sentinel_->address())}; }
     std::string url(const std::vector<std::uint16_t>& ports) const override
     {
         return "redis+sentinel://" + addresses(ports) + "/main";
     }
+    /// If the first Sentinel is trusted, every second process knows no other one. The server that this Sentinel names
+    /// is not the master of the others, but says that it is a master, as if the processes did not check its role.
+    std::string url_of_process(const std::vector<std::uint16_t>& ports, std::uint32_t process) const override
+    {
+        if (!alone_)
+            return url(ports);
+        return url({ports.at(process % 2)});
+    }
     std::vector<server_fault> faults(random_numbers&) override
     {
         const auto select = [this] { return selected_ = master(); };
+        const server_fault replica_stopped{.name = "replica stopped",
+            .begin = [this, select] { all_.at(1 - select())->pause(); },
+            .end = [this] { all_.at(1 - selected_)->resume(); }};
+        if (alone_)
+            return {replica_stopped};
         return {
             {.name = "master killed and replaced",
                 .suspended = suspension::locks_and_releases,
@@ -244,18 +348,27 @@ public:
                         all_.at(selected_)->resume();
                         await_replica();
                     }},
-            {.name = "replica stopped",
-                .begin = [this, select] { all_.at(1 - select())->pause(); },
-                .end = [this] { all_.at(1 - selected_)->resume(); }},
+            replica_stopped,
+            // A replica that may be written refuses no command, so only its role shows that it is not the master.
+            {.name = "Sentinel names the replica",
+                .begin =
+                    [this, select] {
+                        auto& replica = all_.at(1 - select());
+                        (*replica)({"CONFIG", "SET", "replica-read-only", "no"});
+                        false_.name(replica.port());
+                        for (const std::string_view type : {"normal", "pubsub"})
+                            (*all_.at(selected_))({"CLIENT", "KILL", "TYPE", type});
+                    },
+                .end =
+                    [this] {
+                        false_.name(0);
+                        (*all_.at(1 - selected_))({"CONFIG", "SET", "replica-read-only", "yes"});
+                    }},
         };
     }
     std::vector<std::string> residue() override { return keys_of(all_.at(master())); }
 
 private:
-    static std::uint16_t port_of(const std::string& address)
-    {
-        return static_cast<std::uint16_t>(std::stoi(address.substr(address.find(':') + 1)));
-    }
     /// Returns the number of the server that the Sentinel names.
     [[nodiscard]] std::size_t master() const
     {
@@ -288,6 +401,9 @@ private:
     }
 
     std::array<durable_redis, 2> all_;
+    /// Only if the first Sentinel is trusted: a server without replicas that is not known to the second Sentinel.
+    std::optional<durable_redis> alone_;
+    false_sentinel false_;
     std::optional<deciding_sentinel> sentinel_;
     std::size_t selected_ = 0;
 };
@@ -319,8 +435,11 @@ public:
 class mongodb final : public servers
 {
 public:
-    explicit mongodb(bool is_ferretdb) : is_ferretdb_(is_ferretdb)
+    explicit mongodb(const std::string& backend) : is_ferretdb_(backend == "ferretdb")
     {
+        // A long log takes half a minute to recover after a kill, on a machine with other work.
+        if (backend == "mongodb_native")
+            options_ = {"--checkpoint-seconds", "5", "--log-file-max", "16MB"};
         on_free_port([this](std::uint16_t port) {
             port_ = port;
             start();
@@ -358,6 +477,7 @@ private:
         // The server syncs on each commit, because confirmed writes must survive a kill.
         std::vector<std::string> command{
             program(), "--port", std::to_string(port_), "--storage-path", folder_ / "data", "--sync-on-commit"};
+        command.insert(command.end(), options_.begin(), options_.end());
         std::istringstream options(from_environment("COLOCK_MONGODB_OPTIONS", ""));
         command.insert(command.end(), std::istream_iterator<std::string>(options), {});
         process_ = child_process(command, folder_ / "log");
@@ -365,6 +485,7 @@ private:
     }
 
     const bool is_ferretdb_;
+    std::vector<std::string> options_;
     std::uint16_t port_ = 0;
     temporary_folder folder_;
     child_process process_;
@@ -372,18 +493,18 @@ private:
 
 } // namespace
 
-std::unique_ptr<servers> start_servers(const std::string& backend)
+std::unique_ptr<servers> start_servers(const std::string& backend, const std::string& sabotage)
 {
     if (backend == "redis")
-        return std::make_unique<one_redis>();
+        return std::make_unique<one_redis>(sabotage == "unraised_fence");
     if (backend == "sentinel")
-        return std::make_unique<replicated_redis>();
+        return std::make_unique<replicated_redis>(sabotage == "first_sentinel");
     if (backend == "quorum")
         return std::make_unique<redis_quorum>();
     if (backend == "zookeeper")
         return std::make_unique<ensemble>();
     if (backend == "mongodb" || backend == "mongodb_native" || backend == "ferretdb")
-        return std::make_unique<mongodb>(backend == "ferretdb");
+        return std::make_unique<mongodb>(backend);
     throw std::runtime_error("unknown backend '" + backend +
                              "'; known: redis, sentinel, quorum, zookeeper, mongodb, mongodb_native, ferretdb");
 }

@@ -47,6 +47,12 @@ public:
     [[nodiscard]] virtual std::vector<std::uint16_t> ports() const = 0;
     /// Returns the URL of the backend if its servers are reached by these ports.
     [[nodiscard]] virtual std::string url(const std::vector<std::uint16_t>& ports) const = 0;
+    /// The same for one of the processes, which a sabotage may give another URL.
+    [[nodiscard]] virtual std::string url_of_process(
+        const std::vector<std::uint16_t>& ports, std::uint32_t /*process*/) const
+    {
+        return url(ports);
+    }
     /// Returns the faults of this backend. Each of them needs the servers in their usual state.
     [[nodiscard]] virtual std::vector<server_fault> faults(random_numbers& draw) = 0;
     /// Returns what remains on the servers although no lock is held.
@@ -54,7 +60,8 @@ public:
 };
 
 /// Starts the servers of a backend.
+/// \param sabotage its name, if any; most of them are not done by the servers
 /// \throws std::runtime_error if the backend is unknown or does not start
-[[nodiscard]] std::unique_ptr<servers> start_servers(const std::string& backend);
+[[nodiscard]] std::unique_ptr<servers> start_servers(const std::string& backend, const std::string& sabotage);
 
 } // namespace prove
