@@ -102,6 +102,8 @@ void scripted_adapter::hold_back(pending_call<Outcome> kept)
     const auto request = std::make_shared<pending_call<Outcome>>(std::move(kept));
     const auto deliver = [request](scripted_adapter& by) {
         request->how.action_ = step::action::pass;
+        // Until the request is executed, nothing that was started later may be.
+        request->how.delay_ = {};
         by.forward(std::move(*request));
     };
     const auto discard = [request](scripted_adapter& by) {

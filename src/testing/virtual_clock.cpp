@@ -3,6 +3,8 @@
 
 #include <colock/detail/clock_offset.hpp>
 
+#include <boost/assert.hpp>
+
 #include <algorithm>
 #include <cstddef>
 #include <memory>
@@ -82,6 +84,7 @@ void virtual_clock::run_until(asio::io_context& io, const std::function<bool()>&
 void virtual_clock::advance(
     asio::io_context& io, lease_clock::duration span, lease_clock::duration step, std::source_location caller)
 {
+    BOOST_ASSERT(step > step.zero());
     constexpr auto never = [] { return false; };
     run_ready(io, caller, never);
     do {

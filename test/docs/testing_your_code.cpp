@@ -57,8 +57,8 @@ struct two_processes
     ct::history history;
     std::shared_ptr<colock::adapter> store = colock::memory::make_adapter(io.get_executor());
     std::shared_ptr<ct::scripted_adapter> backend = std::make_shared<ct::scripted_adapter>(store);
-    colock::locker mine{backend, {.retry = colock::within(5min), .observer = history.observe("mine")}};
-    colock::locker theirs{store, {.observer = history.observe("theirs")}};
+    colock::locker mine{backend, {.retry = colock::within(5min)}};
+    colock::locker theirs{store};
     int counted = 0;
 
     // The work takes one minute for each shelf, and is noted in the history.
@@ -133,6 +133,7 @@ BOOST_AUTO_TEST_CASE(outage_is_survived)
     clock.advance(io, 90s);
     backend->disconnect();
     clock.advance(io, 15s); // shorter than the lease
+    BOOST_TEST(mine.stats().renewal_errors > 0U);
     backend->reconnect();
     clock.run_until(io, [&] { return !result.empty(); });
     BOOST_TEST(result == "done");
@@ -181,6 +182,7 @@ BOOST_AUTO_TEST_CASE(failed_release_is_finished_in_the_background)
     //[ release
     backend->next(ct::operation::release, ct::step::fail(colock::errc::unavailable));
     BOOST_TEST(clock.run(io, take_stock(mine, counting)) == "done");
+    BOOST_TEST(backend->unused_count() == 0U);
     BOOST_TEST(clock.run(io, take_stock(theirs, counting)) == "done");
     BOOST_TEST(history.check() == "");
     //]
@@ -192,8 +194,8 @@ BOOST_AUTO_TEST_CASE(late_write_is_refused)
     colock::fence_gate gate; // stands for the resource of the program
     colock::lock paused = clock.run(io, mine.acquire("stock"));
     clock.skip(1min); // the process is paused for longer than its ttl
-    colock::lock next = clock.run(io, theirs.acquire("stock"));
     BOOST_TEST(!paused.held());
+    colock::lock next = clock.run(io, theirs.acquire("stock"));
     BOOST_TEST(gate.admit(next));
     BOOST_TEST(!gate.admit(paused));
     //]

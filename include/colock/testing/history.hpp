@@ -4,7 +4,6 @@
 #include <colock/detail/requirements.hpp>
 
 #include <colock/lock.hpp>
-#include <colock/observer.hpp>
 #include <colock/status.hpp>
 
 #include <cstdint>
@@ -17,7 +16,6 @@ namespace colock::testing {
 /// the work, usually where it replaces the resource of the program: a database, a file, another service.
 ///
 ///     colock::testing::history history;
-///     colock::locker mine(store, {.observer = history.observe("mine")});
 ///     ...
 ///     const auto work = history.begin_work("stock", fence); // ends with its scope
 ///     ...
@@ -49,33 +47,26 @@ public:
     history& operator=(const history&) = delete;
     ~history();
 
-    /// Makes the observer of a process of the test, for locker_options::observer. With it, check() also finds work that
-    /// begins after its lock was lost or released. Give each locker an observer of its own: events of several lockers
-    /// have no order.
-    /// \param process a name for the messages
-    [[nodiscard]] std::shared_ptr<observer> observe(std::string process);
-
     /// Notes that work on a resource begins.
-    /// \param resource the key of the lock, or any other name. Rule 3 of check() needs the key.
-    /// \param fence the fence of the lock, or 0 if it is not known. The rules 2 and 3 of check() need it.
+    /// \param resource the key of the lock, or any other name
+    /// \param fence the fence of the lock, or 0 if it is not known; rule 2 of check() needs it
     /// \param mode shared work may overlap other shared work
     work begin_work(std::string resource, std::uint64_t fence = 0, lock_mode mode = lock_mode::exclusive);
-    /// Notes that work under this lock begins.
+    /// Notes that work under this lock begins. The resource is the key of the lock.
     work begin_work(const lock& held);
 
     /// Returns an empty string if the history obeys all rules. Otherwise it returns a line for each violation, followed
     /// by the history, for the message of a test.
     /// - Rule 1: two pieces of work on one resource do not overlap, unless both are shared.
     /// - Rule 2: work does not have a lower fence than earlier work on the resource. Fences of shared work are compared
-    ///   only with those of exclusive work.
-    /// - Rule 3: work does not begin after an observer was told that the lock with its key and fence had ended.
+    ///   only with those of exclusive work. A fence of 0 is not compared.
+    /// - Rule 3: work that is noted with its lock begins while `lock::held()` is true.
     [[nodiscard]] std::string check() const;
     /// Returns the history, one line for each event. Times count from the construction of this object, by lease_clock.
     [[nodiscard]] std::string text() const;
 
 private:
     struct state;
-    class process_observer;
     const std::shared_ptr<state> state_;
 };
 

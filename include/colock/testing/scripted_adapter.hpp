@@ -88,11 +88,13 @@ public:
     /// request of a closed connection.
     [[nodiscard]] static step hold_unknown() { return step(action::hold_unknown); }
 
-    /// Delays the operation on its way to the backend, by lease_timer. Not for waits.
+    /// Delays the operation on its way to the backend, by lease_timer. Not for waits, and not for requests that are
+    /// held back.
     step delay(lease_clock::duration span) &&;
-    /// Sets a function that is called when the operation arrives, before it is executed.
+    /// Sets a function that is called when the operation arrives, or would arrive if it were not lost or refused. Not
+    /// for waits.
     step before(std::function<void()> hook) &&;
-    /// Sets a function that is called after the operation was executed, before it is answered.
+    /// Sets a function that is called before the operation is answered. Not for waits.
     step after(std::function<void()> hook) &&;
 
 private:
@@ -132,7 +134,7 @@ enum class timing : unsigned char
 };
 
 /// Adapter that passes operations to another adapter, and injects faults by a script. An operation without a step is
-/// executed and answered.
+/// executed and answered. Made for the memory adapter: it does not report the connections of the adapter below.
 ///
 ///     const auto store = colock::memory::make_adapter(io.get_executor());
 ///     const auto backend = std::make_shared<colock::testing::scripted_adapter>(store);
@@ -159,14 +161,16 @@ public:
     /// Sets a function that makes the step for each operation of this kind that finds no queued step. The function runs
     /// on the thread that starts the operation.
     void always(operation kind, std::function<step()> make_step);
-    /// Removes all queued steps and the steps of always(). Requests that are held back stay.
+    /// Removes all queued steps and the steps of always(). Requests that are held back stay, and the connection is not
+    /// restored.
     void reset();
     /// Returns the number of queued steps that were not used. If it is not zero at the end, the test has not tested
     /// what it intended.
     [[nodiscard]] std::size_t unused_count() const;
 
-    /// Loses the connection. From now on, operations without a step fail with `unavailable` at once. Observers receive
-    /// `suspended`, and each held lock is at risk.
+    /// Loses the connection. From now on, operations without a step fail with `unavailable` at once, except waits and a
+    /// close. Observers receive `suspended`, and each held lock is at risk. Requests that were delayed or held back are
+    /// not affected.
     void disconnect();
     /// Restores the connection. Observers receive `reconnected`.
     void reconnect();

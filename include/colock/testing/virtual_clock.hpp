@@ -51,8 +51,8 @@ public:
 
     /// Runs a coroutine on `io` to its end, and returns its result or throws its exception. While nothing is ready to
     /// run, the clock moves forward by `default_step`.
-    /// \throws std::runtime_error if the coroutine has not ended after `limit` in virtual time, or waits for an event
-    ///     that can never happen. The message begins with the file and line of the caller.
+    /// \throws std::runtime_error if the coroutine has not ended after `limit` in virtual time. The message begins with
+    ///     the file and line of the caller. The coroutine stays on `io`.
     template <class T>
     static T run(asio::io_context& io, asio::awaitable<T> coroutine, lease_clock::duration limit = default_limit,
         std::source_location caller = std::source_location::current())
@@ -84,6 +84,7 @@ public:
 
     /// Moves the clock by `span`, and runs all handlers that become due. The clock moves in steps, so that a timer that
     /// is armed again by its own handler runs as often as in real time.
+    /// \param step greater than 0
     /// \throws std::runtime_error if handlers follow each other without end
     static void advance(asio::io_context& io, lease_clock::duration span, lease_clock::duration step = default_step,
         std::source_location caller = std::source_location::current());

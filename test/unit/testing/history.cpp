@@ -25,8 +25,8 @@ struct history_fixture
     asio::io_context io;
     testing::history history;
     std::shared_ptr<adapter> store = memory::make_adapter(io.get_executor());
-    locker mine{store, {.observer = history.observe("mine")}};
-    locker theirs{store, {.observer = history.observe("theirs")}};
+    locker mine{store};
+    locker theirs{store};
 
     /// Returns the first line of the check, which is the first violation.
     [[nodiscard]] std::string first_violation() const
@@ -99,13 +99,21 @@ BOOST_AUTO_TEST_CASE(fences_of_shared_work_may_fall_but_not_below_exclusive_work
     BOOST_TEST(first_violation() == "stock: work 4 (fence 4) begins after work 1 (fence 5), which has a higher fence");
 }
 
+BOOST_AUTO_TEST_CASE(fence_that_is_not_known_is_not_compared)
+{
+    static_cast<void>(history.begin_work("stock", 7));
+    static_cast<void>(history.begin_work("stock"));
+    static_cast<void>(history.begin_work("stock", 7));
+    BOOST_TEST(history.check() == "");
+}
+
 BOOST_AUTO_TEST_CASE(work_after_a_release_is_a_violation)
 {
     lock held = clock.run(io, mine.acquire("stock"));
     clock.run(io, held.release());
     static_cast<void>(history.begin_work(held));
     BOOST_TEST(first_violation() ==
-               "stock: work 1 (fence " + std::to_string(held.fence()) + ") begins after its lock was released by mine");
+               "stock: work 1 (fence " + std::to_string(held.fence()) + ") begins although its lock is not held");
 }
 
 BOOST_AUTO_TEST_CASE(work_after_a_loss_is_a_violation_and_the_history_is_part_of_the_message)
@@ -114,14 +122,13 @@ BOOST_AUTO_TEST_CASE(work_after_a_loss_is_a_violation_and_the_history_is_part_of
     const std::string fence = std::to_string(held.fence());
     clock.advance(io, 31s);
     static_cast<void>(history.begin_work(held));
-    BOOST_TEST(
-        first_violation() == "stock: work 1 (fence " + fence + ") begins after its lock was lost by mine (expired)");
+    BOOST_TEST(first_violation() == "stock: work 1 (fence " + fence + ") begins although its lock is not held");
     const std::string found = history.check();
-    BOOST_TEST(found.find("stock: granted to mine, fence " + fence) != found.npos, found);
-    BOOST_TEST(found.find(" s  stock: lost by mine (expired)\n") != found.npos, found);
     BOOST_TEST(found.find(" s  stock: work 1 (fence " + fence + ") begins\n") != found.npos, found);
     BOOST_TEST(found.find(" s  stock: work 1 (fence " + fence + ") ends\n") != found.npos, found);
-    BOOST_TEST(found.find("    31.") != found.npos, found);
+    const auto begins = found.find('\n') + 1;
+    BOOST_TEST(std::stod(found.substr(begins)) >= 31.0, found);
+    BOOST_TEST(std::stod(found.substr(begins)) < 300.0, found);
 }
 
 BOOST_AUTO_TEST_CASE(loss_of_another_process_is_no_violation)
@@ -130,28 +137,6 @@ BOOST_AUTO_TEST_CASE(loss_of_another_process_is_no_violation)
     clock.advance(io, 31s);
     const lock held = clock.run(io, mine.acquire("stock"));
     static_cast<void>(history.begin_work(held));
-    BOOST_TEST(history.check() == "");
-}
-
-BOOST_AUTO_TEST_CASE(shared_lock_counts_as_ended_when_all_of_the_process_have_ended)
-{
-    lock first = clock.run(io, mine.acquire("stock", {.mode = lock_mode::shared}));
-    lock second = clock.run(io, mine.acquire("stock", {.mode = lock_mode::shared}));
-    clock.run(io, first.release());
-    static_cast<void>(history.begin_work(second));
-    BOOST_TEST(history.check() == "");
-    clock.run(io, second.release());
-    static_cast<void>(history.begin_work(second));
-    BOOST_TEST(first_violation() == "stock: work 2 (fence " + std::to_string(second.fence()) +
-                                        ") begins after its lock was released by mine");
-}
-
-BOOST_AUTO_TEST_CASE(moved_lock_is_held_again)
-{
-    lock held = clock.run(io, mine.acquire("stock"));
-    const std::string ticket = clock.run(io, held.detach());
-    const lock adopted = clock.run(io, theirs.adopt(ticket));
-    static_cast<void>(history.begin_work(adopted));
     BOOST_TEST(history.check() == "");
 }
 
