@@ -48,7 +48,7 @@ class Mutant:
         if folder in ("core", "memory", "quorum"):
             suites.append("simulation")
         if folder in ("core", "memory"):
-            suites += ["lifetime", "contract.memory"]
+            suites += ["lifetime", "contract.memory_(adapter|locker)"]
         if self.suite:
             suites.append(self.suite + (f".({self.tests})" if self.tests else ""))
         return suites
@@ -125,7 +125,7 @@ def build(preset: str, suites: list[str]) -> None:
 
 
 def run_suite(suite: str, mutant: str, options: argparse.Namespace) -> tuple[str, float]:
-    """Returns the test that failed, or nothing, and the seconds until then."""
+    """Runs a suite with a mutant within the limit, or without a mutant. Returns the test that failed, or nothing, and the seconds until then."""
     folder = tree / "build" / options.preset
     if suite == "simulation":
         command = [folder / "test/simulation" / program_of(suite), "--seed", "1", "--seconds", "60"]
@@ -140,7 +140,7 @@ def run_suite(suite: str, mutant: str, options: argparse.Namespace) -> tuple[str
     running = subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
                                errors="replace", start_new_session=True)
     end_all = functools.partial(os.killpg, running.pid, signal.SIGKILL)
-    limit = threading.Timer(options.timeout, end_all)
+    limit = threading.Timer(options.timeout if mutant else 3600, end_all)
     limit.start()
     output, failed = [], ""
     for line in running.stdout:
