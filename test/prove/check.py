@@ -186,13 +186,14 @@ class Checker:
             self.report(problem)
         self.suspend()
         for key in self.history.settings["keys"]:
-            # A hold of which nothing is left because of a fault still counts for the fences of later holds.
+            # A hold of which a fault or a break has left nothing still shows that the key can be acquired, and later
+            # fences are above its fence.
             believed = sorted((each for each in self.by_key[key] if each.start < each.believed_until),
                               key=lambda each: each.start)
             holds = [each for each in believed if each.start < each.until]
             self.by_key[key] = holds
             self.counts["holds"] += len(holds)
-            if not holds:
+            if not believed:
                 self.report("the key was never held", key)
             self.check_exclusion(key, holds)
             self.check_semaphore(key, holds)

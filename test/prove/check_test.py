@@ -377,6 +377,13 @@ class CheckTest(unittest.TestCase):
     def test_key_that_was_never_held_fails(self):
         self.fails(Run(), "was never held")
 
+    def test_key_whose_only_hold_is_suspended_was_held(self):
+        run = Run()
+        run.call(2, 5, 30, "break_lock", "outcome_unknown", key="k")
+        run.hold(1, 0, 10, 20, fence=1)
+        self.passes(run)
+        self.assertEqual(run.counts["holds suspended by: break_lock"], 1)
+
 
 if __name__ == "__main__":
     unittest.main()
