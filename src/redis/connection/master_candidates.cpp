@@ -8,18 +8,22 @@ namespace colock::inline v0::redis::detail {
 
 void master_candidates::add_address(std::size_t sentinel, endpoint address)
 {
-    sentinels_[sentinel] = {.address = std::move(address), .has_answered = true};
+    sentinels_[sentinel] = {.address = std::move(address)};
 }
 
-void master_candidates::add_failure(std::size_t sentinel, failure_ptr why, bool is_answer)
+void master_candidates::add_failure(std::size_t sentinel, failure_ptr why)
 {
-    sentinels_[sentinel] = {.failure = std::move(why), .has_answered = is_answer};
+    sentinels_[sentinel] = {.failure = std::move(why)};
 }
 
 bool master_candidates::is_decided() const noexcept
 {
-    const auto answer_count = std::ranges::count_if(sentinels_, &sentinel_state::has_answered);
-    return static_cast<std::size_t>(answer_count) * 2 > sentinels_.size() || is_complete();
+    const auto is_named_by_most = [this](const sentinel_state& each) {
+        return each.address &&
+               static_cast<std::size_t>(std::ranges::count(sentinels_, each.address, &sentinel_state::address)) * 2 >
+                   sentinels_.size();
+    };
+    return std::ranges::any_of(sentinels_, is_named_by_most) || is_complete();
 }
 
 bool master_candidates::is_complete() const noexcept

@@ -21,10 +21,11 @@ public:
 
     /// Stores the address that a Sentinel has named. Sentinels are numbered in the order of the URL.
     void add_address(std::size_t sentinel, endpoint address);
-    /// Stores why a Sentinel has named no address. `is_answer` is false if it has not answered at all.
-    void add_failure(std::size_t sentinel, failure_ptr why, bool is_answer);
+    /// Stores why a Sentinel has named no address.
+    void add_failure(std::size_t sentinel, failure_ptr why);
 
-    /// Returns whether an address may be tried: more than half of the Sentinels have answered, or all have ended.
+    /// Returns whether an address may be tried: more than half of all Sentinels name the same one, or each has answered
+    /// or failed. A few answers are not enough: the first of them may be that of a Sentinel that was cut off.
     [[nodiscard]] bool is_decided() const noexcept;
     /// Returns whether every Sentinel has answered or failed.
     [[nodiscard]] bool is_complete() const noexcept;
@@ -43,7 +44,6 @@ private:
     {
         std::optional<endpoint> address{};
         failure_ptr failure{};
-        bool has_answered = false;
     };
 
     std::vector<sentinel_state> sentinels_;

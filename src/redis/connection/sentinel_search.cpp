@@ -60,17 +60,16 @@ void sentinel_search::on_reply(std::size_t index, const reply_list& replies)
     }
     const auto& error = replies[0].is_error() ? replies[0] : replies[1];
     if (!error.is_error()) {
-        candidates_.add_failure(index, make_failure(errc::unavailable, name + " does not know the name"), true);
+        candidates_.add_failure(index, make_failure(errc::unavailable, name + " does not know the name"));
         return;
     }
     if (error.text.starts_with("ERR unknown command")) {
         candidates_.add_failure(index,
-            make_failure(errc::unavailable, name + " is no Sentinel; name the Sentinels, whose default port is 26379"),
-            true);
+            make_failure(errc::unavailable, name + " is no Sentinel; name the Sentinels, whose default port is 26379"));
         return;
     }
     const auto why = refusal(error);
-    candidates_.add_failure(index, make_failure(errc::unavailable, name + ": " + why->detail, why->cause), true);
+    candidates_.add_failure(index, make_failure(errc::unavailable, name + ": " + why->detail, why->cause));
 }
 
 void sentinel_search::connection_ended(std::size_t index, const error_code& code)
@@ -79,7 +78,7 @@ void sentinel_search::connection_ended(std::size_t index, const error_code& code
     if (const auto untrusted = connections_[index]->certificate_failure(code))
         why = make_failure(errc::unavailable, untrusted->detail, untrusted->cause);
     factory_.drop(connections_[index]);
-    candidates_.add_failure(index, std::move(why), false);
+    candidates_.add_failure(index, std::move(why));
     deliver();
 }
 

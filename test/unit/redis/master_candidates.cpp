@@ -19,21 +19,45 @@ BOOST_AUTO_TEST_CASE(half_of_the_answers_decide_nothing)
 {
     master_candidates candidates(4);
     candidates.add_address(0, first);
-    candidates.add_failure(1, colock::make_failure(errc::unavailable, "unknown name"), true);
-    candidates.add_failure(2, colock::make_failure(errc::unavailable, "silent"), false);
+    candidates.add_failure(1, colock::make_failure(errc::unavailable, "unknown name"));
+    candidates.add_failure(2, colock::make_failure(errc::unavailable, "silent"));
     BOOST_TEST(!candidates.is_decided());
     candidates.add_address(3, second);
     BOOST_TEST(candidates.is_decided());
     BOOST_TEST(candidates.failures().size() == 2u);
 }
 
+BOOST_AUTO_TEST_CASE(sentinel_that_was_cut_off_does_not_win_because_it_answers_first)
+{
+    master_candidates candidates(3);
+    candidates.add_address(0, first);
+    BOOST_TEST(!candidates.is_decided());
+    candidates.add_address(1, second);
+    BOOST_TEST(!candidates.is_decided());
+    candidates.add_address(2, second);
+    BOOST_TEST(candidates.is_decided());
+    BOOST_TEST((candidates.take_next() == second));
+}
+
+BOOST_AUTO_TEST_CASE(sentinels_that_agree_need_not_wait_for_the_others)
+{
+    master_candidates candidates(5);
+    candidates.add_address(4, first);
+    candidates.add_address(2, first);
+    candidates.add_failure(0, colock::make_failure(errc::unavailable, "unknown name"));
+    BOOST_TEST(!candidates.is_decided());
+    candidates.add_address(1, first);
+    BOOST_TEST(candidates.is_decided());
+    BOOST_TEST(!candidates.is_complete());
+}
+
 BOOST_AUTO_TEST_CASE(all_ended_sentinels_decide)
 {
     master_candidates candidates(3);
     candidates.add_address(2, first);
-    candidates.add_failure(0, colock::make_failure(errc::unavailable, "x"), false);
+    candidates.add_failure(0, colock::make_failure(errc::unavailable, "x"));
     BOOST_TEST(!candidates.is_decided());
-    candidates.add_failure(1, colock::make_failure(errc::unavailable, "y"), false);
+    candidates.add_failure(1, colock::make_failure(errc::unavailable, "y"));
     BOOST_TEST(candidates.is_decided());
     BOOST_TEST(candidates.is_complete());
     BOOST_TEST((candidates.take_next() == first));
