@@ -105,7 +105,7 @@ private:
 
 } // namespace
 
-struct history::state
+struct history::state : std::enable_shared_from_this<state>
 {
     /// Appends an event. Returns it with its time, and with the number of new work.
     event add(event next)
@@ -117,7 +117,7 @@ struct history::state
         events.push_back(next);
         return next;
     }
-    [[nodiscard]] work begin(std::shared_ptr<state> self, event begun);
+    [[nodiscard]] work begin(event begun);
     [[nodiscard]] std::vector<event> copy() const
     {
         const std::lock_guard guard(mutex);
@@ -150,21 +150,20 @@ history::work::~work()
 history::history() : state_(std::make_shared<state>()) {}
 history::~history() = default;
 
-history::work history::state::begin(std::shared_ptr<state> self, event begun)
+history::work history::state::begin(event begun)
 {
     auto added = add(std::move(begun));
-    return work(std::make_unique<work::state>(std::move(self), std::move(added)));
+    return work(std::make_unique<work::state>(shared_from_this(), std::move(added)));
 }
 
 history::work history::begin_work(std::string resource, std::uint64_t fence, lock_mode mode)
 {
-    return state_->begin(state_, {.resource = std::move(resource), .fence = fence, .mode = mode});
+    return state_->begin({.resource = std::move(resource), .fence = fence, .mode = mode});
 }
 
 history::work history::begin_work(const lock& held)
 {
-    return state_->begin(
-        state_, {.resource = held.key(), .fence = held.fence(), .mode = held.mode(), .is_held = held.held()});
+    return state_->begin({.resource = held.key(), .fence = held.fence(), .mode = held.mode(), .is_held = held.held()});
 }
 
 std::string history::check() const

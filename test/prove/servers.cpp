@@ -109,22 +109,24 @@ public:
     {
         const auto restart = [this] { server_->start(); };
         const auto kill = [this] { server_->kill(); };
-        if (is_fence_unraised_)
-            return {{.name = "older copy of the data",
-                .suspended = suspension::locks_and_releases,
-                .keeps_locks = true,
-                .begin =
-                    [this] {
-                        server_.copy_data();
-                        copied_fence_ = fence();
-                    },
-                .end =
-                    [this, kill, restart] {
-                        kill();
-                        server_.put_copy_back();
-                        restart();
+        const server_fault older_copy{.name = "older copy of the data",
+            .suspended = suspension::locks_and_releases,
+            .keeps_locks = true,
+            .begin =
+                [this] {
+                    server_.copy_data();
+                    copied_fence_ = fence();
+                },
+            .end =
+                [this] {
+                    server_->kill();
+                    server_.put_copy_back();
+                    server_->start();
+                    if (is_fence_unraised_)
                         undo_raised_fence();
-                    }}};
+                }};
+        if (is_fence_unraised_)
+            return {older_copy};
         return {
             {.name = "server stopped", .begin = [this] { server_->pause(); }, .end = [this] { server_->resume(); }},
             {.name = "server restarted", .begin = kill, .end = restart},
@@ -137,16 +139,7 @@ public:
                         server_.remove_data();
                     },
                 .end = restart},
-            {.name = "older copy of the data",
-                .suspended = suspension::locks_and_releases,
-                .keeps_locks = true,
-                .begin = [this] { server_.copy_data(); },
-                .end =
-                    [this] {
-                        server_->kill();
-                        server_.put_copy_back();
-                        server_->start();
-                    }},
+            older_copy,
             {.name = "scripts flushed", .begin = [this] { (*server_)({"SCRIPT", "FLUSH"}); }, .end = [] {}},
             {.name = "memory full",
                 .begin = [this] { (*server_)({"CONFIG", "SET", "maxmemory", "1"}); },
@@ -256,7 +249,9 @@ public:
             sentinel answers(0);
             state_->port = port_of(answers.address());
             while (::getppid() == parent) {
-                answers.master = state_->master.load();
+                const auto master = state_->master.load();
+                answers.master = master;
+                state_->named = master;
                 std::this_thread::sleep_for(2ms);
             }
         });
@@ -276,8 +271,8 @@ public:
     void name(std::uint16_t master)
     {
         state_->master = master;
-        // The process reads the port every 2 ms.
-        std::this_thread::sleep_for(20ms);
+        while (state_->named != master)
+            std::this_thread::sleep_for(2ms);
     }
 
 private:
@@ -285,6 +280,8 @@ private:
     {
         std::atomic<std::uint16_t> port{0};
         std::atomic<std::uint16_t> master{0};
+        /// The master that the process names.
+        std::atomic<std::uint16_t> named{0};
     };
 
     in_shared_memory<state> state_;

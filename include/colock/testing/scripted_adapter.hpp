@@ -59,7 +59,7 @@ inline constexpr std::size_t operation_count = static_cast<std::size_t>(operatio
 /// Returns the name of the enumerator.
 [[nodiscard]] const char* to_string(operation kind) noexcept;
 
-/// What happens to one operation: whether its request and its reply arrive, and when.
+/// Describes what happens to one operation: whether its request and its reply arrive, and when.
 class step
 {
 public:

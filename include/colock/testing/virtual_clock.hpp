@@ -19,7 +19,7 @@
 #include <utility>
 #include <variant>
 
-/// What a program needs to test its use of colock without a server and without waiting. The CMake target is
+/// These tools test a program that uses colock, without a server and without waiting. The CMake target is
 /// colock::testing.
 namespace colock::testing {
 

@@ -228,7 +228,7 @@ public:
     {
         return const_cast<detail::release_state&>(std::as_const(*this).release_state());
     }
-    /// Called when an extension or a query was answered. A release that waits for this answer keeps its own time limit.
+    /// Called when an extend, a query or an export was answered. A release that waits for it keeps its own time limit.
     void end_operation_in_flight() noexcept
     {
         in_flight = operation::none;

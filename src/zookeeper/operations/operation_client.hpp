@@ -30,10 +30,7 @@ protected:
     {
     }
 
-private:
     const settings config_;
-
-protected:
     remote::request_queue queue_;
 };
 

@@ -237,6 +237,17 @@ BOOST_AUTO_TEST_CASE(abandon_waits_for_late_requests)
     direct.release_held(abandoned_early);
 }
 
+/// Otherwise the claim would be abandoned while its create is still on its way.
+BOOST_AUTO_TEST_CASE(late_request_is_executed_when_it_is_delivered_in_spite_of_its_delay)
+{
+    scripted->next(operation::create, step::hold_unknown().delay(5s));
+    static_cast<void>(env.create(claim));
+    BOOST_TEST(scripted->deliver());
+    BOOST_TEST((env.abandon(claim).status == release_status::released));
+    clock.advance(io, 10s);
+    BOOST_TEST(stored_in(*memory).empty());
+}
+
 BOOST_AUTO_TEST_CASE(held_wait_is_not_woken_until_cancelled)
 {
     const auto next = driver::exclusive("k");
