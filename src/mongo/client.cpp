@@ -51,7 +51,7 @@ struct client::parts final : runtime
 };
 
 client::client(settings checked)
-    : operation_client(std::move(checked), token::generate().hex(), remote::request_queue::unlimited,
+    : operation_client(std::move(checked), token::generate().hex(),
           {.can_start = [this](const remote::operation& next) { return can_start(next); },
               .send = [this] { send_batch(); }})
 {

@@ -2,7 +2,6 @@
 #pragma once
 
 #include "redis/operations/operation_client.hpp"
-#include "redis/pipeline/send_queue.hpp"
 
 #include <boost/asio/any_io_executor.hpp>
 
@@ -32,7 +31,7 @@ public:
     /// replica that is disconnected now may be promoted later.
     [[nodiscard]] std::chrono::milliseconds max_clock_lead(std::chrono::milliseconds ttl) const noexcept;
 
-    void submit(operation_ptr added) override;
+    void add_to_batch(operation& started) override;
     [[nodiscard]] const remote::lost_requests& lost() const noexcept override;
 
 private:
@@ -42,15 +41,12 @@ private:
     [[nodiscard]] parts& active_parts() const noexcept;
     [[nodiscard]] usage current_usage() const noexcept override;
     void opened() override;
-    void refuse(const failure_ptr& why) override;
+    void refuse(const failure_ptr& why) override { queue_.refuse(why); }
     void listen() override;
     void sweep(lease_clock::duration stall_time) override;
     void give_up_all() override;
-    void drop_all() noexcept override;
-    void end_dropped();
+    void drop_all() noexcept override { queue_.drop_all(); }
 
-    send_queue send_queue_;
-    flush_hints hints_;
     std::atomic<bool> replicas_seen_;
 };
 

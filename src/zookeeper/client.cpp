@@ -35,7 +35,7 @@ struct client::parts final : runtime
 };
 
 client::client(settings checked)
-    : operation_client(std::move(checked), max_in_flight,
+    : operation_client(std::move(checked), {.in_flight = max_in_flight},
           {.can_start = [this](const remote::operation&) { return can_start(); },
               .send = [this] { all_parts().sessions.send(); }})
 {

@@ -39,10 +39,8 @@ public:
     virtual void read(key_reader& added) = 0;
 
 protected:
-    operation_client(
-        settings checked, std::string name, std::size_t max_in_flight, remote::request_queue::callbacks made)
-        : config_(std::move(checked)), queue_(*this, config_.deadlines(), max_in_flight, std::move(made)),
-          name_(std::move(name))
+    operation_client(settings checked, std::string name, remote::request_queue::callbacks made)
+        : config_(std::move(checked)), queue_(*this, config_.deadlines(), {}, std::move(made)), name_(std::move(name))
     {
     }
 

@@ -1,7 +1,7 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #pragma once
 
-#include "redis/pipeline/send_queue.hpp"
+#include "redis/pipeline/batch.hpp"
 
 #include <cstddef>
 #include <deque>
@@ -21,20 +21,14 @@ class completion_queue
 {
 public:
     [[nodiscard]] bool empty() const noexcept { return batches_.empty(); }
-    [[nodiscard]] std::size_t operation_count() const noexcept { return operation_count_; }
 
-    void add(batch_ptr answered)
-    {
-        operation_count_ += answered->size();
-        batches_.push_back(std::move(answered));
-    }
+    void add(batch_ptr answered) { batches_.push_back(std::move(answered)); }
     void begin_round() noexcept { taken_ = 0; }
     /// Returns the next batch. The queue must not be empty.
     [[nodiscard]] batch_ptr take()
     {
         auto taken = std::move(batches_.front());
         batches_.pop_front();
-        operation_count_ -= taken->size();
         taken_ += taken->size();
         return taken;
     }
@@ -43,15 +37,9 @@ public:
     /// True if no more batches may be taken in this round, because enough operations have ended.
     /// \param batch_size number of operations that are sent in one batch at the current load
     [[nodiscard]] bool is_round_full(std::size_t batch_size) const noexcept { return taken_ >= batch_size; }
-    [[nodiscard]] std::deque<batch_ptr> take_all() noexcept
-    {
-        operation_count_ = 0;
-        return std::exchange(batches_, {});
-    }
 
 private:
     std::deque<batch_ptr> batches_;
-    std::size_t operation_count_ = 0;
     std::size_t taken_ = 0;
 };
 

@@ -1,7 +1,6 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #include "redis/connection/connection_setup.hpp"
 
-#include "redis/connection/exchange.hpp"
 #include "redis/connection/greeting.hpp"
 #include "redis/connection/rights_check.hpp"
 #include "redis/failures.hpp"
@@ -20,14 +19,12 @@ connection_setup::connection_setup(std::shared_ptr<server_connection> on, setup_
 
 void connection_setup::start()
 {
-    exchange(
-        connection_,
-        [self = shared_from_this()](
-            boost::redis::request& request) { push_greeting(request, self->context_.config.where); },
-        [self = shared_from_this()](delivery how, const reply_list& replies) {
-            if (how == delivery::answered && self->handler_)
-                self->on_greeting(replies);
-        });
+    boost::redis::request commands;
+    push_greeting(commands, context_.config.where);
+    connection_->exec(std::move(commands), [self = shared_from_this()](const reply_list& replies) {
+        if (self->handler_)
+            self->on_greeting(replies);
+    });
 }
 
 void connection_setup::on_greeting(const reply_list& replies)
@@ -58,19 +55,16 @@ void connection_setup::kill_previous()
 {
     context_.lost.on_connected_to(identity_.process);
     const auto killed = context_.lost.connections_to_close();
-    exchange(
-        connection_,
-        [self = shared_from_this(), killed](boost::redis::request& request) {
-            for (const auto& each : killed)
-                request.push("CLIENT", "KILL", "ID", each.id);
-            push_rights_check(request, self->context_.config);
-            if (!self->context_.config.plain())
-                self->context_.anchor.push(request, script::form::whole);
-        },
-        [self = shared_from_this(), killed](delivery how, const reply_list& replies) {
-            if (how == delivery::answered && self->handler_)
-                self->on_previous_killed(replies, killed);
-        });
+    boost::redis::request commands;
+    for (const auto& each : killed)
+        commands.push("CLIENT", "KILL", "ID", each.id);
+    push_rights_check(commands, context_.config);
+    if (!context_.config.plain())
+        context_.anchor.push(commands, script::form::whole);
+    connection_->exec(std::move(commands), [self = shared_from_this(), killed](const reply_list& replies) {
+        if (self->handler_)
+            self->on_previous_killed(replies, killed);
+    });
 }
 
 void connection_setup::on_previous_killed(const reply_list& replies, const connections_to_close& killed)

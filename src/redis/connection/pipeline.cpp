@@ -1,12 +1,8 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #include "redis/connection/pipeline.hpp"
 
-#include "redis/connection/exchange.hpp"
-
 #include <boost/asio/post.hpp>
 
-#include <algorithm>
-#include <iterator>
 #include <utility>
 
 namespace colock::inline v0::redis::detail {
@@ -16,63 +12,60 @@ namespace {
 /// Number of operations that take about as long to complete as one iteration of the event loop.
 constexpr std::size_t operations_per_iteration = 8;
 
-void end_all(std::vector<operation_ptr> ended, delivery how, const failure_ptr& why)
-{
-    for (auto& each : ended) {
-        auto& target = *each;
-        target.end(std::move(each), how, why);
-    }
-}
-
 } // namespace
 
 pipeline::pipeline(const asio::any_io_executor& strand, remote::client_base& owner, const settings& config, session& on,
-    send_queue& queue, flush_hints& hints)
-    : strand_(strand), owner_(owner), config_(config), session_(on), send_queue_(queue), hints_(hints)
+    remote::request_queue& queue, fence_anchor& anchor)
+    : strand_(strand), owner_(owner), config_(config), session_(on), queue_(queue), anchor_(anchor)
 {
 }
 
 // Sending.
 
-void pipeline::flush()
+bool pipeline::can_start()
 {
-    hints_.is_due.store(false, std::memory_order_relaxed);
-    session_.note_use();
-    auto& plan = session_.plan();
-    if (plan.idle() && !send_queue_.empty())
-        session_.on(session::event::wanted);
-    while (plan.takes_requests() && in_flight_.size() < send_queue::max_in_flight) {
-        auto next = send_queue_.next(operations_in_flight_ + completions_.operation_count());
-        if (!next)
-            break;
-        if (next->empty())
-            send_queue_.recycle(std::move(next));
-        else
-            send(std::move(next));
-    }
-    owner_.arm_timer();
+    return next_ || (session_.plan().takes_requests() && in_flight_ < max_in_flight);
 }
 
-void pipeline::send(batch_ptr next)
+void pipeline::add(operation& started)
 {
-    if (const auto refused = session_.sorted_sets_refused()) {
-        end_all(next->take_users_of_sorted_sets(), delivery::unsent, refused);
-        next->remove_empty_slots();
-        if (next->empty()) {
-            send_queue_.recycle(std::move(next));
-            return;
+    if (const auto& refused = session_.sorted_sets_refused(); refused && started.needs_sorted_sets()) {
+        queue_.on_ended(started);
+        started.end(delivery::unsent, refused);
+        return;
+    }
+    if (!next_) {
+        max_next_size_ = size_.next(queue_.waiting_count() + 1, queue_.in_flight_count() - 1);
+        next_time_ = lease_clock::now();
+        if (spare_.empty()) {
+            next_ = std::make_unique<batch>();
+        } else {
+            next_ = std::move(spare_.back());
+            spare_.pop_back();
         }
     }
-    const auto server_connection = session_.connection();
-    const auto number = server_connection->number();
-    next->set_connection(number);
-    next->write_request(config_.fence_key, config_.probe_key);
-    auto* const sending = next.get();
-    in_flight_.push_back(sending);
-    operations_in_flight_ += sending->size();
-    server_connection->exec(sending->request(), reader_of(*sending, *server_connection),
-        [self = owner_.keep(*this), on = server_connection, sent = std::move(next), number](const error_code& code,
-            std::size_t) mutable { self->answered(std::move(sent), number, code ? on->translate_error(code) : code); });
+    started.raises_counter = started.may_anchor() && anchor_.start_interval(next_time_);
+    next_->add(started);
+    if (next_->size() >= max_next_size_)
+        send();
+}
+
+void pipeline::send()
+{
+    if (!next_)
+        return;
+    auto sent = std::move(next_);
+    session_.note_use();
+    const auto connection = session_.connection();
+    const auto number = connection->number();
+    sent->set_connection(number);
+    sent->write_request(config_.fence_key, config_.probe_key);
+    ++in_flight_;
+    auto& sending = *sent;
+    connection->exec(sending, [self = owner_.keep(*this), connection, sent = std::move(sent), number](
+                                  const error_code& code, std::size_t) mutable {
+        self->answered(std::move(sent), number, code ? connection->translate_error(code) : code);
+    });
 }
 
 // Receiving answers.
@@ -80,26 +73,25 @@ void pipeline::send(batch_ptr next)
 void pipeline::answered(batch_ptr sent, remote::connection_number on, const error_code& code)
 {
     auto& plan = session_.plan();
-    std::erase(in_flight_, sent.get());
-    operations_in_flight_ -= sent->size();
+    --in_flight_;
     if (sent->refused_as_replica())
         plan.demote();
     if (code) {
         // The requests are recorded as lost before their operations end, because they may still arrive until the
         // connection is known to be dead.
         session_.lose_requests(on);
-        sent->finish(make_failure(errc::outcome_unknown, "the connection was lost before the answer", code));
-        send_queue_.recycle(std::move(sent));
+        sent->finish(queue_);
+        recycle(std::move(sent));
+        queue_.fail_in_flight(make_failure(errc::outcome_unknown, "the connection was lost before the answer", code));
     } else {
         completions_.add(std::move(sent));
     }
-
-    if (in_flight_.empty() && plan.ending())
-        session_.on(session::event::drained);
-    else if (in_flight_.empty() && plan.demoted())
+    // All operations of the batch may have ended before.
+    queue_.note_end();
+    if (in_flight_ == 0 && plan.open() && plan.demoted())
         session_.connection()->close();
-    else if (!send_queue_.empty())
-        flush();
+    else if (queue_.waiting_count() > 0)
+        queue_.flush();
     complete_answered();
 }
 
@@ -108,10 +100,10 @@ void pipeline::complete_answered()
     completions_.begin_round();
     while (!is_completion_posted_ && !completions_.empty()) {
         auto completed = completions_.take();
-        const bool ends_round = completions_.is_round_full(send_queue_.batch_size()) && !idle();
+        const bool ends_round = completions_.is_round_full(size_.current()) && !is_idle();
         const bool is_round_long = completions_.taken_count() >= operations_per_iteration;
-        completed->finish(nullptr);
-        send_queue_.recycle(std::move(completed));
+        completed->finish(queue_);
+        recycle(std::move(completed));
         if (!ends_round)
             continue;
         // Two batches may have been answered together. The requests that follow from the first have to be sent before
@@ -120,15 +112,13 @@ void pipeline::complete_answered()
         // so this waits for that handler.
         is_completion_posted_ = true;
         asio::post(strand_, [self = owner_.keep(*this), is_round_long] {
-            self->flush();
+            self->queue_.flush();
             self->complete_later(is_round_long ? 1 : 0);
         });
-        hints_.is_due.store(true, std::memory_order_relaxed);
+        queue_.expect_flush();
     }
-    if (!send_queue_.empty())
-        flush();
-    else if (session_.plan().open() && idle() && !is_completion_posted_)
-        hints_.is_idle.store(true, std::memory_order_relaxed);
+    if (queue_.waiting_count() > 0)
+        queue_.flush();
 }
 
 void pipeline::complete_later(unsigned iterations)
@@ -143,56 +133,11 @@ void pipeline::complete_later(unsigned iterations)
     });
 }
 
-// Operations that end without an answer.
-
-void pipeline::postpone(lease_clock::duration by) noexcept
+void pipeline::recycle(batch_ptr used) noexcept
 {
-    for (auto* each : in_flight_)
-        each->postpone(by);
-    send_queue_.postpone(by);
-}
-
-void pipeline::end_overdue()
-{
-    if (is_overdue_check_posted_)
-        return;
-    const auto now = lease_clock::now();
-    std::size_t budget = max_per_handler;
-    auto unanswered = take_unanswered(now, budget);
-    // While a connection is open, queued operations are sent soon, so unwanted ones need not be removed.
-    const auto unwanted =
-        session_.plan().open() ? send_queue::unwanted_policy::keep : send_queue::unwanted_policy::remove;
-    auto unsent = send_queue_.take_overdue(now, unwanted, budget);
-    if (budget == 0) {
-        is_overdue_check_posted_ = true;
-        asio::post(strand_, [self = owner_.keep(*this)] {
-            self->is_overdue_check_posted_ = false;
-            self->end_overdue();
-            self->owner_.arm_timer();
-        });
-    } else {
-        send_queue_.restart_overdue_check();
-    }
-    const auto end_with_reason = [this](std::vector<operation_ptr> overdue, delivery how) {
-        if (!overdue.empty())
-            end_all(std::move(overdue), how, remote::deadlines::overdue_failure(how, session_.problem()));
-    };
-    end_with_reason(std::move(unsent), delivery::unsent);
-    end_with_reason(std::move(unanswered), delivery::unanswered);
-}
-
-std::vector<operation_ptr> pipeline::take_unanswered(lease_clock::time_point now, std::size_t& budget)
-{
-    std::vector<operation_ptr> taken;
-    for (auto* each : in_flight_) {
-        if (each->is_in_time(now))
-            continue;
-        if (budget == 0)
-            break;
-        budget -= std::min(budget, each->size());
-        std::ranges::move(each->take_overdue(now), std::back_inserter(taken));
-    }
-    return taken;
+    used->clear();
+    if (spare_.size() < max_in_flight)
+        spare_.push_back(std::move(used));
 }
 
 } // namespace colock::inline v0::redis::detail

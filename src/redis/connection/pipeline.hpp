@@ -3,9 +3,10 @@
 
 #include "redis/connection/completion_queue.hpp"
 #include "redis/connection/session.hpp"
-#include "redis/pipeline/send_queue.hpp"
-#include "redis/pipeline/unsent_operations.hpp"
+#include "redis/pipeline/batch_size.hpp"
+#include "redis/scripts/fence_anchor.hpp"
 #include "remote/requests/client_base.hpp"
+#include "remote/requests/request_queue.hpp"
 
 #include <colock/clock.hpp>
 #include <colock/spi/adapter.hpp>
@@ -17,49 +18,53 @@
 
 namespace colock::inline v0::redis::detail {
 
-/// Sends the batches of the send queue, a limited number at a time, completes answered operations, and ends operations
-/// that reach their deadlines.
+/// Sends started operations in batches, and completes answered operations.
 ///
 /// Thread safety: none; belongs to the strand.
 class pipeline
 {
 public:
+    /// Maximum number of batches in flight. Further operations stay in the queue, where they are known to be unsent. A
+    /// higher limit would not be faster.
+    static constexpr std::size_t max_in_flight = 8;
+
     pipeline(const asio::any_io_executor& strand, remote::client_base& owner, const settings& config, session& on,
-        send_queue& queue, flush_hints& hints);
+        remote::request_queue& queue, fence_anchor& anchor);
 
-    /// Sends queued batches until the limit of batches in flight is reached. Requests a connection if there is none.
-    void flush();
-
-    /// True if no operation is in flight or waits for its completion.
-    [[nodiscard]] bool idle() const noexcept { return in_flight_.empty() && completions_.empty(); }
-    [[nodiscard]] bool awaits_answers() const noexcept { return !in_flight_.empty(); }
-
-    /// Postpones all deadlines.
-    void postpone(lease_clock::duration by) noexcept;
-    /// Ends some of the overdue operations. Posts a handler for the rest, as with `unsent_operations`.
-    void end_overdue();
+    /// Returns whether an operation can be started.
+    [[nodiscard]] bool can_start();
+    /// Adds a started operation to the next batch. Sends the batch if it is full.
+    void add(operation& started);
+    /// Sends the next batch, if it has any operation.
+    void send();
+    /// True if no batch is in flight or waits for its completion.
+    [[nodiscard]] bool is_idle() const noexcept { return in_flight_ == 0 && completions_.empty(); }
+    [[nodiscard]] bool has_in_flight() const noexcept { return in_flight_ > 0; }
 
 private:
-    void send(batch_ptr next);
     void answered(batch_ptr sent, remote::connection_number on, const error_code& code);
     void complete_answered();
     /// Continues to complete batches in a handler that runs after `iterations` further iterations of the event loop.
     void complete_later(unsigned iterations);
-    [[nodiscard]] std::vector<operation_ptr> take_unanswered(lease_clock::time_point now, std::size_t& budget);
+    void recycle(batch_ptr used) noexcept;
 
     const asio::any_io_executor strand_;
     remote::client_base& owner_;
     const settings& config_;
     session& session_;
-    send_queue& send_queue_;
-    flush_hints& hints_;
-    std::vector<batch*> in_flight_;
-    std::size_t operations_in_flight_ = 0;
+    remote::request_queue& queue_;
+    fence_anchor& anchor_;
+    batch_size size_;
+    /// Operations that were started and are sent in the next batch; null if there are none.
+    batch_ptr next_;
+    std::size_t max_next_size_ = 0;
+    lease_clock::time_point next_time_{};
+    std::size_t in_flight_ = 0;
     completion_queue completions_;
     /// True while a handler is posted that completes the next batch.
     bool is_completion_posted_ = false;
-    /// True while a handler is posted that continues with overdue operations.
-    bool is_overdue_check_posted_ = false;
+    /// Completed batches, whose memory is reused.
+    std::vector<batch_ptr> spare_;
 };
 
 } // namespace colock::inline v0::redis::detail

@@ -1,7 +1,6 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #include "redis/connection/sentinel_search.hpp"
 
-#include "redis/connection/exchange.hpp"
 #include "redis/connection/greeting.hpp"
 #include "redis/failures.hpp"
 
@@ -28,21 +27,17 @@ void sentinel_search::start()
 void sentinel_search::query(std::size_t index)
 {
     const auto connection = connections_[index] = factory_.make(config_.where.hosts[index]);
-    exchange(
-        connection,
-        [self = shared_from_this()](boost::redis::request& request) {
-            const auto& config = self->config_;
-            push_hello(request, config.sentinel_user, config.sentinel_password, {});
-            request.push("SENTINEL", "GET-MASTER-ADDR-BY-NAME", config.where.master);
-        },
-        [self = shared_from_this(), connection, index](delivery how, const reply_list& replies) {
-            if (how == delivery::answered && self->connections_[index] == connection) {
-                self->on_reply(index, replies);
-                self->factory_.drop(self->connections_[index]);
-                self->deliver();
-            }
-            connection->close();
-        });
+    boost::redis::request commands;
+    push_hello(commands, config_.sentinel_user, config_.sentinel_password, {});
+    commands.push("SENTINEL", "GET-MASTER-ADDR-BY-NAME", config_.where.master);
+    connection->exec(std::move(commands), [self = shared_from_this(), connection, index](const reply_list& replies) {
+        if (self->connections_[index] == connection) {
+            self->on_reply(index, replies);
+            self->factory_.drop(self->connections_[index]);
+            self->deliver();
+        }
+        connection->close();
+    });
     connection->run([self = shared_from_this(), connection, index](const error_code& code) {
         // The driver may still hold requests that wait for a connection. Closing ends them.
         connection->close();

@@ -43,6 +43,21 @@ struct message_reader
 
 namespace {
 
+/// Returns the driver's adapter that passes the replies to a request to `reader`.
+template <class Reader>
+boost::redis::any_adapter make_adapter(Reader& reader, std::uint64_t& received_nodes)
+{
+    using event = boost::redis::any_adapter::parse_event;
+    return boost::redis::any_adapter(boost::redis::any_adapter::impl_t(
+        [&reader, &received_nodes](event what, const boost::redis::resp3::node_view& node, error_code&) {
+            ++received_nodes;
+            if (what == event::node)
+                reader.on_node(node);
+            else if (what == event::done)
+                reader.on_reply();
+        }));
+}
+
 boost::redis::config make_config(const settings& from, const endpoint& where, bool tls)
 {
     boost::redis::config made;
@@ -126,9 +141,30 @@ SSL* server_connection::ssl_handle() noexcept
 #pragma GCC diagnostic pop
 }
 
-void server_connection::exec(const boost::redis::request& request, boost::redis::any_adapter adapter, exec_handler done)
+void server_connection::exec(batch& sent, exec_handler done)
 {
-    connection_.async_exec(request, std::move(adapter), std::move(done));
+    connection_.async_exec(sent.request(), make_adapter(sent, sink_.received_nodes), std::move(done));
+}
+
+void server_connection::exec(boost::redis::request commands, std::function<void(const reply_list&)> done)
+{
+    struct exchange
+    {
+        boost::redis::request commands;
+        reply_list replies{};
+        std::size_t complete_replies = 0;
+
+        void on_node(const boost::redis::resp3::node_view& node) { replies[complete_replies].add(node); }
+        void on_reply() noexcept { ++complete_replies; }
+    };
+    const auto running = std::make_shared<exchange>(std::move(commands));
+    running->commands.get_config() = request_config;
+    running->replies.resize(running->commands.get_expected_responses());
+    connection_.async_exec(running->commands, make_adapter(*running, sink_.received_nodes),
+        [self = shared_from_this(), running, done = std::move(done)](const error_code& code, std::size_t) {
+            if (!code)
+                done(running->replies);
+        });
 }
 
 void server_connection::receive(run_handler done)

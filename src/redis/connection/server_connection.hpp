@@ -4,6 +4,7 @@
 #include "net/tls.hpp"
 #include "redis/connection/health_check.hpp"
 #include "redis/connection/validated_stream.hpp"
+#include "redis/pipeline/batch.hpp"
 #include "redis/reply.hpp"
 #include "redis/settings.hpp"
 
@@ -15,6 +16,7 @@
 #include <boost/redis/connection.hpp>
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -48,17 +50,17 @@ public:
     /// Returns the failure of a connection that `code` has ended because the server's certificate is not trusted. Null
     /// if the connection has ended for another reason.
     [[nodiscard]] failure_ptr certificate_failure(const error_code& code);
-    /// Sends a request. `request` and the target of `adapter` have to live until the handler is called. The adapter has
-    /// to count each node in `received_nodes`.
-    void exec(const boost::redis::request& request, boost::redis::any_adapter adapter, exec_handler done);
+    /// Sends the request of a batch. The batch has to live until the handler is called.
+    void exec(batch& sent, exec_handler done);
+    /// Sends commands of the client itself. `done` is called with their replies. It is not called if the connection
+    /// ends before all of them have arrived.
+    void exec(boost::redis::request commands, std::function<void(const reply_list&)> done);
     /// Completes when messages have arrived, which `messages` returns.
     void receive(run_handler done);
     /// Channels on which messages have arrived. The caller clears the list.
     [[nodiscard]] std::vector<std::string>& messages() noexcept { return sink_.messages; }
     /// Ends `run`, `receive` and all requests.
     void close() noexcept;
-    /// Counts all received nodes. A change of the counter is a sign of life.
-    [[nodiscard]] std::uint64_t& received_nodes() noexcept { return sink_.received_nodes; }
     /// Disables Nagle's algorithm on a connected TCP socket, so that small requests are sent without delay.
     void disable_nagle() noexcept;
 
@@ -66,6 +68,7 @@ public:
     {
         reply current{};
         std::vector<std::string> messages{};
+        /// Counts all received nodes. A change of the counter is a sign of life.
         std::uint64_t received_nodes = 0;
     };
 

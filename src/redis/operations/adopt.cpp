@@ -41,7 +41,7 @@ public:
     adopt_operation(operation_client& owner, std::string ticket, claim_ptr claim, completion<create_outcome> done)
         : script_operation(owner), ticket_(std::move(ticket)), claim_(std::move(claim)), done_(std::move(done))
     {
-        requested_at = claim_->operation_start();
+        deadline = config().deadlines().deadline_for(claim_->operation_start());
     }
 
     [[nodiscard]] bool may_anchor() const noexcept override { return step_ == step::take && !config().plain(); }
@@ -49,7 +49,7 @@ public:
     {
         return step_ == step::take && detail::needs_sorted_sets(config(), *claim_);
     }
-    [[nodiscard]] bool is_unwanted() const noexcept override { return step_ == step::take && claim_->cancelled(); }
+    [[nodiscard]] bool unwanted() const noexcept override { return step_ == step::take && claim_->cancelled(); }
 
 private:
     enum class step : unsigned char
@@ -82,17 +82,17 @@ private:
             adopt.push(request, form, 3, key, config().fence_key, config().probe_key, ticket_, value, ttl);
     }
 
-    void answered(operation_ptr self) override
+    void answered() override
     {
         if (step_ == step::take)
-            taken(std::move(self), replies[raises_counter ? 1 : 0]);
+            taken(replies[raises_counter ? 1 : 0]);
         else if (replies[1].is(reply::kind::number) && owner_.anchor().accept(replies[1].number))
             granted(replies[1].number);
         else
             held_without_fence(replies[0].is_error() ? replies[0] : replies[1]);
     }
 
-    void taken(operation_ptr self, const reply& answer)
+    void taken(const reply& answer)
     {
         if (!answer.is(reply::kind::number)) {
             done_(create_outcome::failed(refusal(answer)));
@@ -106,7 +106,7 @@ private:
             granted(answer.number);
         } else {
             step_ = step::raise_fence;
-            resubmit(std::move(self));
+            resubmit();
         }
     }
 
@@ -151,7 +151,7 @@ private:
 
 operation_ptr make_adopt(operation_client& owner, std::string ticket, claim_ptr claim, completion<create_outcome> done)
 {
-    return std::make_unique<adopt_operation>(owner, std::move(ticket), std::move(claim), std::move(done));
+    return operation_ptr(new adopt_operation(owner, std::move(ticket), std::move(claim), std::move(done)));
 }
 
 } // namespace colock::inline v0::redis::detail

@@ -3,6 +3,7 @@
 
 #include "redis/failures.hpp"
 #include "redis/operations/claim_state.hpp"
+#include "redis/operations/client_operation.hpp"
 #include "redis/operations/names.hpp"
 #include "redis/scripts/scripts.hpp"
 #include "remote/adapter/stored_owner.hpp"
@@ -35,16 +36,16 @@ create_outcome busy(const reply& milliseconds_left, const reply& owner)
 
 namespace {
 
-class create_operation final : public operation
+class create_operation final : public client_operation
 {
 public:
     using step = create_step;
 
     create_operation(operation_client& owner, claim_ptr claim, completion<create_outcome> done, step first)
-        : owner_(owner), claim_(std::move(claim)), done_(std::move(done)),
+        : client_operation(owner), claim_(std::move(claim)), done_(std::move(done)),
           is_grouped_(is_grouped(owner.config(), *claim_)), step_(first)
     {
-        requested_at = claim_->operation_start();
+        deadline = config().deadlines().deadline_for(claim_->operation_start());
     }
 
     void write(boost::redis::request& request) override
@@ -70,7 +71,7 @@ public:
         }
     }
 
-    [[nodiscard]] bool is_unwanted() const noexcept override { return claim_->cancelled() && !holds(); }
+    [[nodiscard]] bool unwanted() const noexcept override { return claim_->cancelled() && !holds(); }
 
     [[nodiscard]] bool needs_sorted_sets() const noexcept override
     {
@@ -79,10 +80,10 @@ public:
     [[nodiscard]] bool needs_fence() const noexcept override { return step_ == step::by_commands && !config().plain(); }
     [[nodiscard]] bool may_anchor() const noexcept override { return needs_fence(); }
 
-    void end(operation_ptr self, delivery how, failure_ptr why) override
+    void end(delivery how, failure_ptr why) override
     {
         if (how == delivery::answered) {
-            answered(std::move(self));
+            answered();
             return;
         }
         if (how == delivery::unanswered || holds()) {
@@ -103,7 +104,6 @@ public:
     }
 
 private:
-    [[nodiscard]] const settings& config() const noexcept { return owner_.config(); }
     /// True if the server holds the lock for this claim, as far as the replies show.
     [[nodiscard]] bool holds() const noexcept
     {
@@ -152,29 +152,28 @@ private:
         push_release(request, script::form::whole, config(), *claim_);
     }
 
-    void continue_with(operation_ptr self, step next)
+    void continue_with(step next)
     {
         step_ = next;
-        replies.clear();
-        owner_.submit(std::move(self));
+        resubmit();
     }
 
-    void answered(operation_ptr self)
+    void answered()
     {
         switch (step_) {
         case step::by_commands:
-            commands_answered(std::move(self));
+            commands_answered();
             return;
         case step::by_script:
         case step::by_whole_script:
-            script_answered(std::move(self));
+            script_answered();
             return;
         case step::raise_fence:
             if (replies[1].is(reply::kind::number) && owner_.anchor().accept(replies[1].number)) {
-                granted(std::move(self), replies[1].number);
+                granted(replies[1].number);
             } else {
                 problem_ = refusal(replies[0].is_error() ? replies[0] : replies[1]);
-                continue_with(std::move(self), step::undo);
+                continue_with(step::undo);
             }
             return;
         case step::undo:
@@ -192,7 +191,7 @@ private:
         }
     }
 
-    void commands_answered(operation_ptr self)
+    void commands_answered()
     {
         const std::size_t first = raises_counter ? 1 : 0;
         const reply& set = replies[first];
@@ -201,31 +200,31 @@ private:
             return;
         }
         if (!set.is(reply::kind::text)) {
-            continue_with(std::move(self), step::by_script);
+            continue_with(step::by_script);
             return;
         }
         if (config().plain()) {
-            granted(std::move(self), 0);
+            granted(0);
             return;
         }
         const reply* const writer = claim_->mode() == lock_mode::shared ? &replies[first + 1] : nullptr;
         if (!fence.is(reply::kind::number) || (writer && !writer->is(reply::kind::number))) {
             problem_ = refusal(fence.is(reply::kind::number) ? *writer : fence);
-            continue_with(std::move(self), step::undo);
+            continue_with(step::undo);
         } else if (writer && writer->number != no_such_key) {
             owner_.writers().note_writer(*claim_);
             intent_remaining_ = remaining_of(*writer);
-            continue_with(std::move(self), step::yield_to_writer);
+            continue_with(step::yield_to_writer);
         } else {
-            granted(std::move(self), fence.number);
+            granted(fence.number);
         }
     }
 
-    void script_answered(operation_ptr self)
+    void script_answered()
     {
         const reply& answer = replies[0];
         if (step_ == step::by_script && is_noscript(answer)) {
-            continue_with(std::move(self), step::by_whole_script);
+            continue_with(step::by_whole_script);
             return;
         }
         if (!answer.is(reply::kind::array)) {
@@ -233,7 +232,7 @@ private:
             return;
         }
         if (answer.at(0).number == 1) {
-            granted(std::move(self), config().plain() ? 0 : answer.at(1).number);
+            granted(config().plain() ? 0 : answer.at(1).number);
             return;
         }
         auto& state = state_of(*claim_);
@@ -246,10 +245,10 @@ private:
         done_(busy(answer.at(1), answer.at(2)));
     }
 
-    void granted(operation_ptr self, std::int64_t fence)
+    void granted(std::int64_t fence)
     {
         if (!config().plain() && !owner_.anchor().accept(fence)) {
-            continue_with(std::move(self), step::raise_fence);
+            continue_with(step::raise_fence);
             return;
         }
         if (auto* const state = find_state(*claim_)) {
@@ -261,7 +260,6 @@ private:
         done_(create_outcome::granted(static_cast<std::uint64_t>(fence)));
     }
 
-    operation_client& owner_;
     const claim_ptr claim_;
     completion<create_outcome> done_;
     failure_ptr problem_;
@@ -275,7 +273,7 @@ private:
 
 operation_ptr make_create(operation_client& owner, claim_ptr claim, completion<create_outcome> done, create_step first)
 {
-    return std::make_unique<create_operation>(owner, std::move(claim), std::move(done), first);
+    return operation_ptr(new create_operation(owner, std::move(claim), std::move(done), first));
 }
 
 } // namespace colock::inline v0::redis::detail

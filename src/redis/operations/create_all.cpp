@@ -20,7 +20,7 @@ public:
     create_all_operation(operation_client& owner, std::vector<claim_ptr> claims, completion<create_all_outcome> done)
         : script_operation(owner), claims_(std::move(claims)), done_(std::move(done))
     {
-        requested_at = claims_.front()->operation_start();
+        deadline = config().deadlines().deadline_for(claims_.front()->operation_start());
     }
 
     [[nodiscard]] bool may_anchor() const noexcept override { return step_ == step::take; }
@@ -30,7 +30,7 @@ public:
             return detail::needs_sorted_sets(config(), *each);
         });
     }
-    [[nodiscard]] bool is_unwanted() const noexcept override
+    [[nodiscard]] bool unwanted() const noexcept override
     {
         return step_ == step::take && std::ranges::all_of(claims_, [](const auto& each) { return each->cancelled(); });
     }
@@ -107,42 +107,42 @@ private:
         return words;
     }
 
-    void answered(operation_ptr self) override
+    void answered() override
     {
         switch (step_) {
         case step::take:
-            taken(std::move(self), replies[raises_counter ? 1 : 0]);
+            taken(replies[raises_counter ? 1 : 0]);
             return;
         case step::raise_fences:
             if (replies[1].is(reply::kind::number) && accept_fences(replies[1].number)) {
                 granted(replies[1].number);
             } else {
                 problem_ = refusal(replies[0].is_error() ? replies[0] : replies[1]);
-                continue_with(std::move(self), step::undo);
+                continue_with(step::undo);
             }
             return;
         case step::undo:
             if (!replies[0].is(reply::kind::array)) {
                 for (const auto& each : claims_)
                     state_of(*each).granted = true;
-                fail(make_failure(errc::outcome_unknown, problem_->detail));
+                finish_failed(make_failure(errc::outcome_unknown, problem_->detail));
             } else {
-                fail(std::move(problem_));
+                finish_failed(std::move(problem_));
             }
             return;
         }
     }
 
-    void taken(operation_ptr self, const reply& answer)
+    void taken(const reply& answer)
     {
         if (!answer.is(reply::kind::array))
-            fail(refusal(answer));
+            finish_failed(refusal(answer));
         else if (answer.at(0).number != 1)
             refused(answer);
         else if (accept_fences(answer.at(1).number))
             granted(answer.at(1).number);
         else
-            continue_with(std::move(self), step::raise_fences);
+            continue_with(step::raise_fences);
     }
 
     /// \param last the highest of the fences. The fences are consecutive, one for each claim.
@@ -172,7 +172,7 @@ private:
     {
         const auto which = static_cast<std::size_t>(answer.at(1).number - 1);
         if (which >= claims_.size()) {
-            fail(refusal(answer));
+            finish_failed(refusal(answer));
             return;
         }
         claim& busy_claim = *claims_[which];
@@ -198,15 +198,15 @@ private:
             if (why->code != errc::outcome_unknown)
                 why = make_failure(errc::outcome_unknown, why->detail, why->cause);
         }
-        fail(std::move(why));
+        finish_failed(std::move(why));
     }
 
-    void continue_with(operation_ptr self, step next)
+    void continue_with(step next)
     {
         step_ = next;
-        resubmit(std::move(self));
+        resubmit();
     }
-    void fail(failure_ptr why)
+    void finish_failed(failure_ptr why)
     {
         done_({.status = create_status::failed, .why = create_outcome::failed(std::move(why))});
     }
@@ -222,7 +222,7 @@ private:
 operation_ptr make_create_all(
     operation_client& owner, std::vector<claim_ptr> claims, completion<create_all_outcome> done)
 {
-    return std::make_unique<create_all_operation>(owner, std::move(claims), std::move(done));
+    return operation_ptr(new create_all_operation(owner, std::move(claims), std::move(done)));
 }
 
 } // namespace colock::inline v0::redis::detail

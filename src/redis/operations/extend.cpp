@@ -38,7 +38,7 @@ private:
         else
             scripts::get().extend.push(request, form, 2, key, config().probe_key, token_text(*claim_), ttl_.count());
     }
-    void answered(operation_ptr) override
+    void answered() override
     {
         const bool extended = replies[0].is(reply::kind::number) && replies[0].number == 1;
         // If the create had no reply, this extension may be the first proof that the lock is held.
@@ -70,7 +70,7 @@ private:
 operation_ptr make_extend(
     operation_client& owner, claim_ptr claim, std::chrono::milliseconds ttl, completion<extend_outcome> done)
 {
-    return std::make_unique<extend_operation>(owner, std::move(claim), ttl, std::move(done));
+    return operation_ptr(new extend_operation(owner, std::move(claim), ttl, std::move(done)));
 }
 
 } // namespace colock::inline v0::redis::detail

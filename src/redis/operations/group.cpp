@@ -62,11 +62,11 @@ private:
         request.push_range(whole ? "EVAL" : "EVALSHA", words);
     }
 
-    void answered(operation_ptr self) override
+    void answered() override
     {
         outcome_.error = step_ == step::read ? take_page(replies[0]) : take_rows(replies[0]);
         if (outcome_.error) {
-            fail(std::move(outcome_.error));
+            finish_failed(std::move(outcome_.error));
             return;
         }
         const bool is_complete = step_ == step::act && processed_ >= members_.size();
@@ -75,9 +75,8 @@ private:
             return;
         }
         // Each request has the full timeout, because the number of members is not limited.
-        requested_at = {};
         deadline = {};
-        resubmit(std::move(self));
+        resubmit();
     }
 
     /// Returns the reason why the reply cannot be used, or null.
@@ -127,10 +126,10 @@ private:
         return nullptr;
     }
 
-    void failed(delivery, failure_ptr why) override { fail(std::move(why)); }
+    void failed(delivery, failure_ptr why) override { finish_failed(std::move(why)); }
 
     /// If some members were already changed, the failure has to be reported as an unknown outcome.
-    void fail(failure_ptr why)
+    void finish_failed(failure_ptr why)
     {
         if (step_ == step::act && processed_ > 0 && why->code != errc::outcome_unknown)
             why = make_failure(errc::outcome_unknown, why->detail, why->cause);
@@ -157,7 +156,7 @@ private:
 operation_ptr make_group_action(operation_client& owner, std::string id, group_action what,
     std::chrono::milliseconds ttl, completion<group_outcome> done)
 {
-    return std::make_unique<group_operation>(owner, std::move(id), what, ttl, std::move(done));
+    return operation_ptr(new group_operation(owner, std::move(id), what, ttl, std::move(done)));
 }
 
 } // namespace colock::inline v0::redis::detail

@@ -42,7 +42,7 @@ private:
             token_text(*held_), stored_value(config(), *next_), next_->ttl().count());
     }
 
-    void answered(operation_ptr) override
+    void answered() override
     {
         const reply& script_reply = replies[raises_counter ? 1 : 0];
         const reply& answer = script_reply.is(reply::kind::array) ? script_reply.at(0) : script_reply;
@@ -89,8 +89,8 @@ private:
 operation_ptr make_hand_over(operation_client& owner, two_step_hand_over fallback, claim_ptr held, claim_ptr next,
     completion<hand_over_outcome> done)
 {
-    return std::make_unique<hand_over_operation>(
-        owner, std::move(fallback), std::move(held), std::move(next), std::move(done));
+    return operation_ptr(
+        new hand_over_operation(owner, std::move(fallback), std::move(held), std::move(next), std::move(done)));
 }
 
 } // namespace colock::inline v0::redis::detail

@@ -60,7 +60,7 @@ private:
         words.insert(words.end(), holders_.end() - static_cast<std::ptrdiff_t>(count), holders_.end());
         request.push_range(whole ? "EVAL" : "EVALSHA", words);
     }
-    void answered(operation_ptr self) override
+    void answered() override
     {
         const bool listed = is_listing();
         if (!listed || !removes_)
@@ -68,7 +68,7 @@ private:
         else if (!replies[0].is(reply::kind::array))
             outcome_.error = refusal(replies[0]);
         if (outcome_.error) {
-            fail(std::move(outcome_.error));
+            finish_failed(std::move(outcome_.error));
             return;
         }
         if (!listed) {
@@ -81,14 +81,14 @@ private:
         if (holders_.empty())
             done_(std::move(outcome_));
         else
-            resubmit(std::move(self));
+            resubmit();
     }
-    void failed(delivery, failure_ptr why) override { fail(std::move(why)); }
+    void failed(delivery, failure_ptr why) override { finish_failed(std::move(why)); }
 
     /// True until the holders that have to be removed are known.
     [[nodiscard]] bool is_listing() const noexcept { return holders_.empty(); }
 
-    void fail(failure_ptr why)
+    void finish_failed(failure_ptr why)
     {
         // Listing changes nothing, so its outcome is never unknown. A failure after a partial removal is an unknown
         // outcome.
@@ -174,7 +174,7 @@ private:
         return std::min(limit_ - std::min(limit_, outcome_.locks.size()), max_swept_per_script);
     }
 
-    void answered(operation_ptr self) override
+    void answered() override
     {
         if (request_kind_ == request_kind::holders)
             take_holders(replies[0]);
@@ -186,9 +186,8 @@ private:
         }
         prepare_next_request();
         // Each request has the full timeout, because the number of keys is not limited.
-        requested_at = {};
         deadline = {};
-        resubmit(std::move(self));
+        resubmit();
     }
 
     /// Returns the reason why the reply cannot be used, or null.
@@ -273,9 +272,9 @@ operation_ptr make_listing(
     operation_client& owner, listing_request request, std::uint64_t from, completion<list_outcome> done)
 {
     if (request.filter.key)
-        return std::make_unique<key_operation>(
-            owner, *std::move(request.filter.key), request.action == listing_action::break_key, std::move(done));
-    return std::make_unique<walk_operation>(owner, request, from, std::move(done));
+        return operation_ptr(new key_operation(
+            owner, *std::move(request.filter.key), request.action == listing_action::break_key, std::move(done)));
+    return operation_ptr(new walk_operation(owner, request, from, std::move(done)));
 }
 
 } // namespace colock::inline v0::redis::detail

@@ -7,6 +7,7 @@
 #include "redis/settings.hpp"
 #include "remote/requests/client_base.hpp"
 #include "remote/requests/lost_requests.hpp"
+#include "remote/requests/request_queue.hpp"
 
 #include <string>
 #include <utility>
@@ -22,7 +23,9 @@ public:
     [[nodiscard]] const detail::settings& config() const noexcept { return config_; }
     /// Queues an operation and sends it as soon as possible. The operation ends on the strand. It is dropped if the
     /// execution context has been shut down.
-    virtual void submit(operation_ptr added) = 0;
+    void submit(operation_ptr added) { queue_.submit(std::move(added)); }
+    /// Sends the operation together with others that are started at the same time.
+    virtual void add_to_batch(operation& started) = 0;
     /// Requests of earlier connections that may still arrive at the server.
     [[nodiscard]] virtual const remote::lost_requests& lost() const noexcept = 0;
     /// Counter of fences.
@@ -32,9 +35,14 @@ public:
     [[nodiscard]] int listens(const std::string& channel) const { return sources().is_active(channel) ? 1 : 0; }
 
 protected:
-    explicit operation_client(detail::settings checked) : config_(std::move(checked)) {}
+    operation_client(
+        detail::settings checked, remote::request_queue::limits allowed, remote::request_queue::callbacks made)
+        : config_(std::move(checked)), queue_(*this, config_.deadlines(), allowed, std::move(made))
+    {
+    }
 
     const detail::settings config_;
+    remote::request_queue queue_;
     fence_anchor anchor_{config_};
 
 private:

@@ -25,7 +25,7 @@ public:
         operation_client& owner, claim_ptr claim, completion<release_outcome> done, release_guarantee guarantee)
         : script_operation(owner), claim_(std::move(claim)), done_(std::move(done)), guarantee_(guarantee)
     {
-        requested_at = claim_->operation_start();
+        deadline = config().deadlines().deadline_for(claim_->operation_start());
     }
 
 private:
@@ -63,7 +63,7 @@ private:
         return &of.releases;
     }
 
-    void answered(operation_ptr) override
+    void answered() override
     {
         const reply& answer = replies[0];
         if (!answer.is(reply::kind::number)) {
@@ -118,7 +118,7 @@ void push_release(boost::redis::request& request, script::form form, const setti
 operation_ptr make_release(
     operation_client& owner, claim_ptr claim, completion<release_outcome> done, release_guarantee guarantee)
 {
-    return std::make_unique<release_operation>(owner, std::move(claim), std::move(done), guarantee);
+    return operation_ptr(new release_operation(owner, std::move(claim), std::move(done), guarantee));
 }
 
 } // namespace colock::inline v0::redis::detail

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "redis/failures.hpp"
-#include "redis/operations/operation_client.hpp"
+#include "redis/operations/client_operation.hpp"
 #include "redis/scripts/scripts.hpp"
 
 #include <algorithm>
@@ -12,38 +12,30 @@ namespace colock::inline v0::redis::detail {
 
 /// An operation that runs one script. Sends the digest first, and the whole script if the server does not know the
 /// digest.
-class script_operation : public operation
+class script_operation : public client_operation
 {
 public:
-    explicit script_operation(operation_client& owner) : owner_(owner) {}
+    using client_operation::client_operation;
 
     void write(boost::redis::request& request) final { push(request, form_); }
-    void end(operation_ptr self, delivery how, failure_ptr why) final
+    void end(delivery how, failure_ptr why) final
     {
         if (how != delivery::answered) {
             failed(how, std::move(why));
         } else if (form_ == script::form::digest && std::ranges::any_of(replies, is_noscript)) {
             form_ = script::form::whole;
-            resubmit(std::move(self));
+            resubmit();
         } else {
-            answered(std::move(self));
+            answered();
         }
     }
 
 protected:
     virtual void push(boost::redis::request& request, script::form form) = 0;
-    virtual void answered(operation_ptr self) = 0;
+    virtual void answered() = 0;
     virtual void failed(delivery how, failure_ptr why) = 0;
 
-    void resubmit(operation_ptr self)
-    {
-        replies.clear();
-        owner_.submit(std::move(self));
-    }
-    [[nodiscard]] const settings& config() const noexcept { return owner_.config(); }
     [[nodiscard]] script::form form() const noexcept { return form_; }
-
-    operation_client& owner_;
 
 private:
     script::form form_ = script::form::digest;

@@ -28,7 +28,7 @@ private:
         else
             scripts::get().valid.push(request, form, 2, key, config().probe_key, token_text(*claim_));
     }
-    void answered(operation_ptr) override
+    void answered() override
     {
         if (replies[0].is(reply::kind::number))
             done_({replies[0].number == 1, nullptr});
@@ -45,7 +45,7 @@ private:
 
 operation_ptr make_is_valid(operation_client& owner, claim_ptr claim, completion<valid_outcome> done)
 {
-    return std::make_unique<valid_operation>(owner, std::move(claim), std::move(done));
+    return operation_ptr(new valid_operation(owner, std::move(claim), std::move(done)));
 }
 
 } // namespace colock::inline v0::redis::detail

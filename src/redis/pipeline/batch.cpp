@@ -16,17 +16,24 @@ void batched_script::clear() noexcept
     is_read = false;
 }
 
-void batch::add(operation_ptr added)
+void operation::fail(delivery how, failure_ptr why)
 {
-    settle_deadlines();
-    earliest_ = std::min(earliest_, added->deadline);
-    slots_.push_back({std::move(added)});
+    if (sent_in && sent_in->remove(*this))
+        end(delivery::answered, nullptr);
+    else
+        end(how, std::move(why));
+}
+
+void batch::add(operation& added)
+{
+    added.sent_in = this;
+    added.index = slots_.size();
+    slots_.push_back({&added});
 }
 
 void batch::write_request(std::string_view fence_key, std::string_view probe_key)
 {
     request_.get_config() = request_config;
-    settle_deadlines();
     build_scripts(fence_key, probe_key);
     for (auto& each : slots_) {
         if (each.batched)
@@ -131,25 +138,6 @@ void batch::on_reply() noexcept
     }
 }
 
-void batch::postpone(lease_clock::duration by) noexcept
-{
-    if (earliest_ == lease_clock::time_point::max())
-        return;
-    earliest_ += by;
-    postponed_ += by;
-}
-
-void batch::settle_deadlines() noexcept
-{
-    if (postponed_ == lease_clock::duration::zero())
-        return;
-    for (auto& slot : slots_) {
-        if (slot.owner)
-            slot.owner->deadline += postponed_;
-    }
-    postponed_ = lease_clock::duration::zero();
-}
-
 bool batch::is_answered(std::size_t index) const noexcept
 {
     if (const auto* const batched = slots_[index].batched)
@@ -157,77 +145,31 @@ bool batch::is_answered(std::size_t index) const noexcept
     return index < current_ && (slots_[index].fence == 0 || is_fence_read_);
 }
 
-template <class Predicate>
-std::vector<operation_ptr> batch::take_if(Predicate is_taken)
+bool batch::remove(operation& which)
 {
-    std::vector<operation_ptr> taken;
-    for (std::size_t i = 0; i < slots_.size(); ++i) {
-        if (slots_[i].owner && is_taken(i))
-            taken.push_back(std::move(slots_[i].owner));
+    which.sent_in = nullptr;
+    auto& slot = slots_[which.index];
+    slot.owner.reset();
+    which.was_batched = slot.batched != nullptr;
+    if (slot.batched && slot.batched->is_read)
+        which.replies.push_back(slot.batched->take(slot.index));
+    if (slot.fence != 0 && is_fence_read_) {
+        which.fence.what = fence_.what;
+        which.fence.number = fence_.number - (fence_count_ - slot.fence);
+        if (fence_.is_error())
+            which.fence.text = fence_.text;
     }
-    return taken;
+    return is_answered(which.index);
 }
 
-std::vector<operation_ptr> batch::take_overdue(lease_clock::time_point now)
+void batch::finish(remote::request_queue& queue)
 {
-    std::vector<operation_ptr> overdue;
-    if (is_in_time(now))
-        return overdue;
-    settle_deadlines();
-    earliest_ = lease_clock::time_point::max();
-    // An operation whose replies have all arrived ends with these replies.
-    for (std::size_t i = 0; i < slots_.size(); ++i) {
-        if (!slots_[i].owner || is_answered(i))
+    for (auto& slot : slots_) {
+        const auto ended = slot.owner;
+        if (!ended || !remove(*ended))
             continue;
-        if (slots_[i].owner->deadline <= now)
-            overdue.push_back(std::move(slots_[i].owner));
-        else
-            earliest_ = std::min(earliest_, slots_[i].owner->deadline);
-    }
-    return overdue;
-}
-
-std::vector<operation_ptr> batch::take_unwanted()
-{
-    return take_if([&](std::size_t i) { return slots_[i].owner->is_unwanted(); });
-}
-
-std::vector<operation_ptr> batch::take_users_of_sorted_sets()
-{
-    return take_if([&](std::size_t i) { return slots_[i].owner->needs_sorted_sets(); });
-}
-
-std::vector<operation_ptr> batch::take_all()
-{
-    return take_if([](std::size_t) { return true; });
-}
-
-void batch::remove_empty_slots()
-{
-    std::erase_if(slots_, [](const slot& each) { return !each.owner; });
-}
-
-void batch::finish(const failure_ptr& why)
-{
-    settle_deadlines();
-    for (std::size_t i = 0; i < slots_.size(); ++i) {
-        auto owner = std::move(slots_[i].owner);
-        if (!owner)
-            continue;
-        auto& target = *owner;
-        target.was_batched = slots_[i].batched != nullptr;
-        if (auto* const batched = slots_[i].batched; batched && batched->is_read)
-            target.replies.push_back(batched->take(slots_[i].index));
-        if (const auto which = slots_[i].fence; which != 0 && is_fence_read_) {
-            target.fence.what = fence_.what;
-            target.fence.number = fence_.number - (fence_count_ - which);
-            if (fence_.is_error())
-                target.fence.text = fence_.text;
-        }
-        if (is_answered(i))
-            target.end(std::move(owner), delivery::answered, nullptr);
-        else
-            target.end(std::move(owner), delivery::unanswered, why);
+        queue.on_ended(*ended);
+        ended->end(delivery::answered, nullptr);
     }
 }
 
@@ -235,8 +177,6 @@ void batch::clear()
 {
     request_.clear();
     slots_.clear();
-    earliest_ = lease_clock::time_point::max();
-    postponed_ = lease_clock::duration::zero();
     current_ = 0;
     complete_replies_ = 0;
     batched_.releases.clear();

@@ -4,8 +4,8 @@
 #include "redis/pipeline/argument.hpp"
 #include "redis/reply.hpp"
 #include "redis/scripts/scripts.hpp"
-#include "remote/policy/deadlines.hpp"
-#include "remote/requests/operation_allocation.hpp"
+#include "remote/requests/operation.hpp"
+#include "remote/requests/request_queue.hpp"
 
 #include <colock/clock.hpp>
 #include <colock/spi/adapter.hpp>
@@ -32,6 +32,7 @@ inline constexpr boost::redis::request::config request_config{
 };
 
 using remote::delivery;
+using remote::operation_ptr;
 
 /// A script that serves several operations of a batch in one run, and its reply. The reply has one item for each
 /// operation, or is a single error for all.
@@ -86,28 +87,21 @@ struct batched_scripts
     batched_script hand_overs{};
 };
 
-class operation;
-using operation_ptr = std::unique_ptr<operation>;
+class batch;
 
 /// One operation of a client: writes its commands into the request of a batch, and handles their replies.
-class operation : public remote::operation_allocation
+class operation : public remote::operation
 {
 public:
-    operation() = default;
-    operation(const operation&) = delete;
-    operation& operator=(const operation&) = delete;
-    virtual ~operation() = default;
-
     /// Adds at least one command that has a reply. Called when the operation is sent, and again if it is queued again.
     virtual void write(boost::redis::request& request) = 0;
     /// Called on the client's strand, at most once per submission. `why` is set unless the operation was answered.
-    virtual void end(operation_ptr self, delivery how, failure_ptr why) = 0;
+    virtual void end(delivery how, failure_ptr why) = 0;
+    void fail(delivery how, failure_ptr why) final;
     /// Tells whether the operation needs a fence. The batch takes the fences of all of its operations with one command.
     [[nodiscard]] virtual bool needs_fence() const noexcept { return false; }
     /// Tells whether the operation may raise the fence counter before it takes a fence.
     [[nodiscard]] virtual bool may_anchor() const noexcept { return false; }
-    /// True if no caller waits for the operation any more, and no harm is done if the operation is never sent.
-    [[nodiscard]] virtual bool is_unwanted() const noexcept { return false; }
     /// Tells whether the operation needs the commands of sorted sets, which the server may refuse.
     [[nodiscard]] virtual bool needs_sorted_sets() const noexcept { return false; }
     /// Adds the operation to the batched script of its kind and returns that script. Then `write` is not called, and
@@ -121,30 +115,28 @@ public:
     reply_list replies{};
     /// Fence of this operation, or the error of the counter.
     reply fence{};
-    /// Time of the request. If unset, the first submission sets it.
-    lease_clock::time_point requested_at{};
-    /// Deadline of the operation. The first submission sets it, and later submissions keep it.
-    lease_clock::time_point deadline{};
     /// Number of the connection on which the operation was sent.
     std::uint64_t sent_on = 0;
     /// Set before `end` is called: true if the operation was part of a batched script.
     bool was_batched = false;
-    /// Set by each submission: true if the operation has to raise the fence counter before it takes a fence.
+    /// Set before `write` is called: true if the operation has to raise the fence counter before it takes a fence.
     bool raises_counter = false;
+    /// The batch that the operation is sent in, until the operation ends; and its index there.
+    batch* sent_in = nullptr;
+    std::size_t index = 0;
 };
 
 /// Operations that are sent in one request, and the state of reading their replies.
 ///
-/// Thread safety: none; the owner synchronizes.
+/// Thread safety: none; belongs to the strand.
 class batch
 {
 public:
-    void add(operation_ptr added);
+    void add(operation& added);
     /// Writes the request. No operation may be added afterwards. Batched scripts, which include the releases, come
     /// first, because operations behind them may wait for a release. The command for the fences is the last one.
     void write_request(std::string_view fence_key, std::string_view probe_key);
     [[nodiscard]] std::size_t size() const noexcept { return slots_.size(); }
-    [[nodiscard]] bool empty() const noexcept { return slots_.empty(); }
     [[nodiscard]] const boost::redis::request& request() const noexcept { return request_; }
     [[nodiscard]] boost::redis::request& request() noexcept { return request_; }
 
@@ -155,28 +147,17 @@ public:
     /// True if a reply shows that the server is a read-only replica.
     [[nodiscard]] bool refused_as_replica() const noexcept { return refused_as_replica_; }
 
-    /// Postpones all deadlines.
-    void postpone(lease_clock::duration by) noexcept;
-    /// True if no operation has reached its deadline. Takes constant time.
-    [[nodiscard]] bool is_in_time(lease_clock::time_point now) const noexcept { return earliest_ > now; }
-    /// Removes the operations that have reached their deadlines. If the batch has been sent, their replies are read and
-    /// ignored.
-    [[nodiscard]] std::vector<operation_ptr> take_overdue(lease_clock::time_point now);
-    /// Removes the operations that no caller waits for. Only before the batch is sent.
-    [[nodiscard]] std::vector<operation_ptr> take_unwanted();
-    /// Removes the operations that need sorted sets. Only before the batch is sent.
-    [[nodiscard]] std::vector<operation_ptr> take_users_of_sorted_sets();
-    [[nodiscard]] std::vector<operation_ptr> take_all();
-    /// Closes the gaps that removed operations have left. Only before `write_request`.
-    void remove_empty_slots();
-    /// Ends all operations: as answered if all replies have arrived, otherwise as unanswered.
-    void finish(const failure_ptr& why);
+    /// Removes an operation that is about to end. Replies that arrive later are read and ignored. Returns whether all
+    /// of its replies have arrived; it then has them.
+    [[nodiscard]] bool remove(operation& which);
+    /// Ends the operations whose replies have all arrived, and removes the others.
+    void finish(remote::request_queue& queue);
     void clear();
 
 private:
     struct slot
     {
-        operation_ptr owner;
+        boost::intrusive_ptr<operation> owner;
         /// Number of replies to the commands of the operation; 0 in a batched script.
         std::size_t reply_count = 0;
         /// Index of the operation's fence, from 1. 0 means that it needs none.
@@ -186,10 +167,6 @@ private:
         std::size_t index = 0;
     };
     [[nodiscard]] bool is_answered(std::size_t index) const noexcept;
-    template <class Predicate>
-    [[nodiscard]] std::vector<operation_ptr> take_if(Predicate is_taken);
-    /// Applies the pending postponement to the deadlines of the operations.
-    void settle_deadlines() noexcept;
     void build_scripts(std::string_view fence_key, std::string_view probe_key);
     void push(const batched_script& batched, const script& which, std::initializer_list<std::string_view> last_keys);
     /// Returns the batched script whose reply is being read, or null.
@@ -198,10 +175,6 @@ private:
 
     boost::redis::request request_;
     std::vector<slot> slots_;
-    /// Earliest deadline. `take_overdue` skips a batch in constant time while this deadline has not been reached.
-    lease_clock::time_point earliest_ = lease_clock::time_point::max();
-    /// Postponement that was not yet added to the deadlines of the operations.
-    lease_clock::duration postponed_{};
     /// Index of the operation whose replies are being read, and the number of its complete replies.
     std::size_t current_ = 0;
     std::size_t complete_replies_ = 0;
@@ -213,5 +186,7 @@ private:
     bool is_fence_read_ = false;
     bool refused_as_replica_ = false;
 };
+
+using batch_ptr = std::unique_ptr<batch>;
 
 } // namespace colock::inline v0::redis::detail

@@ -1,7 +1,6 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #include "redis/pubsub/subscriptions.hpp"
 
-#include "redis/connection/exchange.hpp"
 #include "redis/connection/greeting.hpp"
 #include "redis/connection/server_settings.hpp"
 #include "redis/failures.hpp"
@@ -55,15 +54,12 @@ void subscriptions::connect()
 {
     connection_ = factory_.make(requests_.where());
     in_flight_ = 0;
-    exchange(
-        connection_,
-        [self = owner_.keep(*this)](boost::redis::request& request) {
-            const auto& who = self->config_.where;
-            push_hello(request, who.user, who.password, client_name);
-            request.push("INFO", "server");
-        },
-        [self = owner_.keep(*this), current = connection_](delivery how, const reply_list& replies) {
-            if (how == delivery::answered && self->connection_ == current)
+    boost::redis::request commands;
+    push_hello(commands, config_.where.user, config_.where.password, client_name);
+    commands.push("INFO", "server");
+    connection_->exec(
+        std::move(commands), [self = owner_.keep(*this), current = connection_](const reply_list& replies) {
+            if (self->connection_ == current)
                 self->on_greeting(replies);
         });
     receive();
@@ -133,19 +129,17 @@ void subscriptions::listen()
         ++in_flight_;
         // The driver expects no reply to SUBSCRIBE, but the server answers a refused SUBSCRIBE with an error. The
         // driver takes this error for the reply to the next request, so a PING follows.
-        exchange(
-            connection_,
-            [&requested](boost::redis::request& request) {
-                std::vector<std::string_view> names;
-                names.reserve(requested.size());
-                for (const auto& each : requested)
-                    names.push_back(each->name);
-                // The driver's own subscription tracking is not used, because the driver never reconnects here.
-                request.push_range("SUBSCRIBE", names);
-                request.push("PING");
-            },
-            [self = owner_.keep(*this), current = connection_, requested](delivery how, const reply_list& replies) {
-                if (how == delivery::answered && self->connection_ == current)
+        std::vector<std::string_view> names;
+        names.reserve(requested.size());
+        for (const auto& each : requested)
+            names.push_back(each->name);
+        boost::redis::request commands;
+        // The driver's own subscription tracking is not used, because the driver never reconnects here.
+        commands.push_range("SUBSCRIBE", names);
+        commands.push("PING");
+        connection_->exec(std::move(commands),
+            [self = owner_.keep(*this), current = connection_, requested](const reply_list& replies) {
+                if (self->connection_ == current)
                     self->subscribed(requested, replies[0]);
             });
     }
@@ -180,17 +174,14 @@ void subscriptions::subscribed(const source_list& requested, const reply& answer
 
 void subscriptions::stop_listening(const std::vector<std::string>& names)
 {
-    exchange(
-        connection_,
-        [&names](boost::redis::request& request) {
-            request.push_range("UNSUBSCRIBE", names);
-            request.push("PING");
-        },
-        [current = connection_](delivery how, const reply_list& replies) {
-            // As with a refused SUBSCRIBE, each request would now receive the reply to the previous one.
-            if (how == delivery::answered && replies[0].is_error())
-                current->close();
-        });
+    boost::redis::request commands;
+    commands.push_range("UNSUBSCRIBE", names);
+    commands.push("PING");
+    connection_->exec(std::move(commands), [current = connection_](const reply_list& replies) {
+        // As with a refused SUBSCRIBE, each request would now receive the reply to the previous one.
+        if (replies[0].is_error())
+            current->close();
+    });
 }
 
 std::optional<lease_clock::duration> subscriptions::longest_wait() const

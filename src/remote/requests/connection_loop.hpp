@@ -41,7 +41,7 @@ public:
     [[nodiscard]] const failure_ptr& problem() const noexcept { return problem_; }
     /// Returns why no further request can be sent on a connection that will be closed when no request is in flight.
     /// Null for any other connection.
-    [[nodiscard]] failure_ptr refusal() const noexcept { return plan_.demoted() && !plan_.idle() ? problem_ : nullptr; }
+    [[nodiscard]] failure_ptr refusal() const noexcept { return plan_.demoted() && plan_.open() ? problem_ : nullptr; }
 
 protected:
     /// \param owner must outlive this object

@@ -11,8 +11,6 @@ namespace colock::inline v0::remote {
 
 namespace {
 
-/// Maximum number of operations that are started in one handler.
-constexpr int max_started = 64;
 /// Number of operations in a row that must be alone in flight before the next is started at once. With fewer, a caller
 /// that alternates with others on a contended key would count as alone.
 constexpr unsigned min_alone = 8;
@@ -21,8 +19,9 @@ constexpr unsigned min_alone = 8;
 
 void request_queue::submit(operation_ptr added)
 {
-    added->deadline = deadlines_.deadline_for(lease_clock::now());
-    if (!operations_.add(std::move(added)))
+    if (added->deadline == lease_clock::time_point())
+        added->deadline = deadlines_.deadline_for(lease_clock::now());
+    if (!operations_.add(std::move(added)) || is_flush_due_.load(std::memory_order_relaxed))
         return;
     if (!at_once_.exchange(false, std::memory_order_relaxed)) {
         flush_soon();
@@ -43,7 +42,14 @@ void request_queue::submit(operation_ptr added)
 
 void request_queue::flush_soon()
 {
-    owner_.on_strand(*this, [](request_queue& self) { self.flush(); });
+    if (is_flush_due_.exchange(true, std::memory_order_relaxed))
+        return;
+    try {
+        owner_.on_strand(*this, [](request_queue& self) { self.flush(); });
+    } catch (...) {
+        is_flush_due_ = false;
+        throw;
+    }
 }
 
 void request_queue::flush_if_was_full()
@@ -55,7 +61,7 @@ void request_queue::flush_if_was_full()
 /// The next connection is established when no operation is in flight on the last one.
 void request_queue::note_end()
 {
-    if (!operations_.has_in_flight() && owner_.requests().plan().ending())
+    if (owner_.requests().plan().ending() && !owner_.demand().has_in_flight)
         owner_.requests().on(connection_loop::event::drained);
 }
 
@@ -84,18 +90,19 @@ void request_queue::on_ended(operation& which)
 
 void request_queue::flush()
 {
+    is_flush_due_.store(false, std::memory_order_relaxed);
     auto& requests = owner_.requests();
     if (!operations_.empty() && requests.plan().idle())
         requests.on(connection_loop::event::wanted);
     if (const auto why = requests.refusal())
         refuse(why);
     const bool outer = std::exchange(flushing_, true);
-    int room = max_started;
+    auto room = limits_.started_per_handler;
     for (; room > 0; --room) {
         const auto* const next = operations_.first();
         if (!next)
             break;
-        is_full_ = operations_.in_flight_count() >= max_in_flight_;
+        is_full_ = operations_.in_flight_count() >= limits_.in_flight;
         if (is_full_ || !callbacks_.can_start(*next))
             break;
         if (const auto started = operations_.take())
@@ -132,6 +139,13 @@ void request_queue::end_some()
 void request_queue::end_overdue(lease_clock::duration stall_time)
 {
     operations_.postpone(stall_time);
+    end_some();
+    note_end();
+}
+
+void request_queue::fail_in_flight(const failure_ptr& why)
+{
+    operations_.give_up_running(why);
     end_some();
     note_end();
 }

@@ -27,32 +27,47 @@ public:
         /// Sends the requests that the last started operations share.
         std::function<void()> send;
     };
-    static constexpr std::size_t unlimited = std::numeric_limits<std::size_t>::max();
+    struct limits
+    {
+        static constexpr std::size_t none = std::numeric_limits<std::size_t>::max();
+
+        /// Maximum number of operations in flight. It limits the work of one handler: when a connection ends, all
+        /// operations in flight may be notified in the same handler.
+        std::size_t in_flight = none;
+        /// Maximum number of operations that are started in one handler.
+        std::size_t started_per_handler = 64;
+    };
 
     /// \param owner must outlive this object
-    /// \param max_in_flight maximum number of operations in flight. It limits the work of one handler: when a
-    ///     connection ends, all operations in flight may be notified in the same handler.
-    request_queue(client_base& owner, deadlines given, std::size_t max_in_flight, callbacks made)
-        : owner_(owner), deadlines_(given), max_in_flight_(max_in_flight), callbacks_(std::move(made))
+    request_queue(client_base& owner, deadlines given, limits allowed, callbacks made)
+        : owner_(owner), deadlines_(given), limits_(allowed), callbacks_(std::move(made))
     {
     }
 
-    /// Starts an operation as soon as possible. The operation ends on the strand, or is destroyed if the context has
-    /// shut down.
+    /// Starts an operation as soon as possible. An operation without a deadline gets one. The operation ends on the
+    /// strand, or is destroyed if the context has shut down.
     void submit(operation_ptr added);
     /// Puts an operation that could not be sent back to the front of the queue.
     void requeue(operation& which);
     /// Must be called when an operation has ended, before its completion is called.
     void on_ended(operation& which);
+    /// Must be called when something has ended that the client's usage counts as in flight, and that is no operation of
+    /// this queue.
+    void note_end();
 
     /// Starts operations that wait, as far as possible.
     void flush();
     /// Like `flush`, in a separate handler, so that requests that follow an answer are sent together.
     void flush_soon();
+    /// Must be called if the caller has posted a handler that calls `flush`. Until then, a submitted operation posts
+    /// none of its own.
+    void expect_flush() noexcept { is_flush_due_.store(true, std::memory_order_relaxed); }
     /// Postpones every deadline, and ends the operations that are overdue.
     /// \param stall_time time in which the event loop did not run
     void end_overdue(lease_clock::duration stall_time);
 
+    /// Ends every operation in flight with `why`, because the connection is lost.
+    void fail_in_flight(const failure_ptr& why);
     /// Fails every operation that was not started, with `why`.
     void refuse(const failure_ptr& why);
     /// Ends every operation with a failure, because the deadline of a close has passed.
@@ -63,6 +78,7 @@ public:
 
     /// Number of operations that were not started.
     [[nodiscard]] std::size_t waiting_count() const noexcept { return operations_.waiting_count(); }
+    [[nodiscard]] std::size_t in_flight_count() const noexcept { return operations_.in_flight_count(); }
     /// Returns the part of the client's usage that the queue causes.
     [[nodiscard]] client_base::usage current_usage() const noexcept;
 
@@ -70,16 +86,18 @@ private:
     /// Posts a `flush` if the queue has stopped because too many operations were in flight.
     void flush_if_was_full();
     void end_some();
-    void note_end();
 
     client_base& owner_;
     const deadlines deadlines_;
-    const std::size_t max_in_flight_;
+    const limits limits_;
     const callbacks callbacks_;
     operation_queue operations_;
     /// Whether the next operation is started by the thread that submits it. True if the last operations were alone in
     /// flight, so that it is unlikely to be sent together with others.
     std::atomic<bool> at_once_{false};
+    /// Whether a handler is posted that calls `flush`, and so will start all operations that were queued before it
+    /// runs.
+    std::atomic<bool> is_flush_due_{false};
     bool flushing_ = false;
     /// Whether the next operation must wait until an operation in flight has ended.
     bool is_full_ = false;

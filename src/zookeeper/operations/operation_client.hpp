@@ -6,7 +6,6 @@
 #include "zookeeper/session/session_manager.hpp"
 #include "zookeeper/settings.hpp"
 
-#include <cstddef>
 #include <utility>
 
 namespace colock::inline v0::zookeeper::detail {
@@ -25,8 +24,8 @@ public:
     [[nodiscard]] bool has_no_waiters() const noexcept { return sources().empty(); }
 
 protected:
-    operation_client(settings checked, std::size_t max_in_flight, remote::request_queue::callbacks made)
-        : config_(std::move(checked)), queue_(*this, config_.deadlines(), max_in_flight, std::move(made))
+    operation_client(settings checked, remote::request_queue::limits allowed, remote::request_queue::callbacks made)
+        : config_(std::move(checked)), queue_(*this, config_.deadlines(), allowed, std::move(made))
     {
     }
 

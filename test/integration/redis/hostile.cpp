@@ -39,23 +39,11 @@ void run_connection(asio::io_context& io, std::uint16_t port)
     const settings config(redis::options{.url = "redis://127.0.0.1:" + std::to_string(port)});
     const auto env = std::make_shared<server_connection>(io.get_executor(), config,
         endpoint{"127.0.0.1", std::to_string(port)}, false, asio::ssl::context(asio::ssl::context::tls_client), 1);
-    boost::redis::request request;
-    request.get_config() = request_config;
+    boost::redis::request commands;
     for (int i = 0; i < 3; ++i)
-        request.push("PING");
-    std::vector<reply> replies(3);
-    std::size_t complete = 0;
-    using event = boost::redis::any_adapter::parse_event;
-    int open = 3;
-    env->exec(request,
-        boost::redis::any_adapter(
-            boost::redis::any_adapter::impl_t([&](event what, const boost::redis::resp3::node_view& node, error_code&) {
-                if (what == event::node)
-                    replies[complete].add(node);
-                else if (what == event::done)
-                    ++complete;
-            })),
-        [&](error_code, std::size_t) { --open; });
+        commands.push("PING");
+    int open = 2;
+    env->exec(std::move(commands), [](const reply_list&) {});
     const std::function<void(error_code)> listen = [&](error_code code) {
         env->messages().clear();
         if (code)

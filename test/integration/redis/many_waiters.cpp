@@ -109,6 +109,19 @@ BOOST_AUTO_TEST_CASE(unanswered_overdue_attempts_end_in_batches)
     BOOST_TEST(f.failed[errc::unavailable] > 0u);
 }
 
+BOOST_AUTO_TEST_CASE(attempts_of_a_lost_connection_end_in_batches)
+{
+    redis_server server;
+    many_attempts f(server, {.operation_timeout = 1s});
+    f.client->test_driver.grant(driver::exclusive("first"));
+    server.pause();
+    f.attempt();
+    f.run_until([&] { return f.client->io.poll_one() == 0; });
+    server.kill();
+    f.run_until_ended();
+    BOOST_TEST(f.failed[errc::outcome_unknown] > max_per_handler);
+}
+
 BOOST_AUTO_TEST_CASE(cancelled_attempts_end_in_batches)
 {
     silent_server server;

@@ -13,15 +13,16 @@ namespace {
 
 struct idle_operation final : operation
 {
+    void start() override {}
     void write(boost::redis::request&) override {}
-    void end(operation_ptr, delivery, failure_ptr) override {}
+    void end(delivery, failure_ptr) override {}
 };
 
 batch_ptr batch_of_size(std::size_t size)
 {
     auto made = std::make_unique<batch>();
     for (std::size_t i = 0; i < size; ++i)
-        made->add(std::make_unique<idle_operation>());
+        made->add(*new idle_operation);
     return made;
 }
 
@@ -42,12 +43,10 @@ BOOST_AUTO_TEST_CASE(small_batches_are_completed_together_up_to_the_batch_size)
     completion_queue queue;
     for (int i = 0; i < 1000; ++i)
         queue.add(batch_of_size(100));
-    BOOST_TEST(queue.operation_count() == 100'000U);
     std::size_t rounds = 0;
     for (; !queue.empty(); ++rounds)
         BOOST_TEST(take_round(queue, 128) == 200U);
     BOOST_TEST(rounds == 500U);
-    BOOST_TEST(queue.operation_count() == 0U);
 }
 
 BOOST_AUTO_TEST_CASE(batch_of_full_size_is_completed_alone)
@@ -59,16 +58,6 @@ BOOST_AUTO_TEST_CASE(batch_of_full_size_is_completed_alone)
     BOOST_TEST(take_round(queue, 8) == 8U);
     BOOST_TEST(take_round(queue, 8) == 4U);
     BOOST_TEST(queue.empty());
-}
-
-BOOST_AUTO_TEST_CASE(all_batches_can_be_taken)
-{
-    completion_queue queue;
-    queue.add(batch_of_size(3));
-    queue.add(batch_of_size(4));
-    BOOST_TEST(queue.take_all().size() == 2U);
-    BOOST_TEST(queue.empty());
-    BOOST_TEST(queue.operation_count() == 0U);
 }
 
 BOOST_AUTO_TEST_SUITE_END()
