@@ -31,6 +31,7 @@ struct client::parts final : runtime
           batch_timer(strand)
     {
         requests = &current_primary;
+        events = &releases;
     }
 
     primary current_primary;
@@ -200,42 +201,6 @@ void client::batch_wait_ended()
     all.is_wait_over = true;
     queue_.flush();
     all.is_wait_over = false;
-}
-
-client::usage client::current_usage() const noexcept
-{
-    const auto& all = run();
-    auto now = queue_.current_usage();
-    now.others_open = all.releases.connected();
-    if (all.releases.polls())
-        now.timer_interval = std::min<lease_clock::duration>(now.timer_interval, config_.poll_interval);
-    return now;
-}
-
-void client::opened()
-{
-    queue_.flush();
-    run().releases.follow_requests();
-    run().releases.on(release_events::event::wanted);
-}
-
-void client::listen()
-{
-    run().releases.on(release_events::event::wanted);
-}
-
-void client::sweep(lease_clock::duration stall_time)
-{
-    queue_.end_overdue(stall_time);
-    run().releases.sweep();
-}
-
-// Shutdown.
-
-void client::give_up_all()
-{
-    queue_.give_up_all();
-    run().current_primary.give_up_all();
 }
 
 } // namespace colock::inline v0::mongo::detail

@@ -38,13 +38,6 @@ private:
 
     // The functions below must be called on the strand.
     [[nodiscard]] parts& run() const noexcept;
-    [[nodiscard]] usage current_usage() const noexcept override;
-    void opened() override;
-    void refuse(const failure_ptr& why) override { queue_.refuse(why); }
-    void listen() override;
-    void sweep(lease_clock::duration stall_time) override;
-    void give_up_all() override;
-    void drop_all() noexcept override { queue_.drop_all(); }
     [[nodiscard]] bool can_start(const remote::operation& next);
     void send_batch();
     /// Returns the read that more operations can join; null if there is none.

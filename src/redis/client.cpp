@@ -21,6 +21,7 @@ struct client::parts final : runtime
           messages(strand, owner, owner.config_, factory, reporter, commands, owner.sources())
     {
         requests = &commands;
+        events = &messages;
     }
 
     connection_factory factory;
@@ -79,45 +80,10 @@ const remote::lost_requests& client::lost() const noexcept
 
 client::usage client::current_usage() const noexcept
 {
-    const auto& all = active_parts();
-    auto now = queue_.current_usage();
-    now.has_in_flight = now.has_in_flight || all.sender.has_in_flight();
+    auto now = client_base::current_usage();
+    now.has_in_flight = now.has_in_flight || active_parts().sender.has_in_flight();
     now.needed = now.needed || now.has_in_flight;
-    now.others_open = all.messages.connected();
-    if (all.messages.polls())
-        now.timer_interval = std::min<lease_clock::duration>(now.timer_interval, config_.poll_interval);
     return now;
-}
-
-void client::opened()
-{
-    auto& all = active_parts();
-    all.messages.follow_requests();
-    queue_.flush();
-    all.messages.on(subscriptions::event::wanted);
-}
-
-void client::listen()
-{
-    active_parts().messages.on(subscriptions::event::wanted);
-}
-
-void client::sweep(lease_clock::duration stall_time)
-{
-    queue_.end_overdue(stall_time);
-    active_parts().messages.sweep();
-}
-
-// Shutdown.
-
-void client::give_up_all()
-{
-    queue_.give_up_all();
-    auto& all = active_parts();
-    if (!all.commands.plan().open() || !all.sender.has_in_flight())
-        return;
-    all.commands.on(session::event::given_up);
-    all.commands.connection()->close();
 }
 
 } // namespace colock::inline v0::redis::detail

@@ -40,12 +40,6 @@ private:
     // The functions below run on the strand.
     [[nodiscard]] parts& active_parts() const noexcept;
     [[nodiscard]] usage current_usage() const noexcept override;
-    void opened() override;
-    void refuse(const failure_ptr& why) override { queue_.refuse(why); }
-    void listen() override;
-    void sweep(lease_clock::duration stall_time) override;
-    void give_up_all() override;
-    void drop_all() noexcept override { queue_.drop_all(); }
 
     std::atomic<bool> replicas_seen_;
 };

@@ -78,18 +78,12 @@ bool client::can_start()
 client::usage client::current_usage() const noexcept
 {
     const auto& all = all_parts();
-    auto now = queue_.current_usage();
+    auto now = client_base::current_usage();
     if (!now.needed && sources().empty() && all.closing.empty())
         now.timer_interval = calm_pace;
     now.needed = now.needed || all.sessions.in_use();
     now.others_open = all.sessions.is_closing();
     return now;
-}
-
-void client::opened()
-{
-    queue_.flush();
-    set_watches();
 }
 
 void client::set_watches()
@@ -106,20 +100,11 @@ void client::listen()
     set_watches();
 }
 
-void client::sweep(lease_clock::duration stall_time)
+void client::sweep()
 {
-    queue_.end_overdue(stall_time);
     all_parts().all_watches.forget_unused();
     all_parts().sessions.forget_old_lists();
     set_watches();
-}
-
-// Shutdown.
-
-void client::give_up_all()
-{
-    queue_.give_up_all();
-    all_parts().sessions.give_up();
 }
 
 } // namespace colock::inline v0::zookeeper::detail

@@ -29,12 +29,8 @@ private:
     // All functions below are called on the strand.
     [[nodiscard]] parts& all_parts() const noexcept;
     [[nodiscard]] usage current_usage() const noexcept override;
-    void opened() override;
-    void refuse(const failure_ptr& why) override { queue_.refuse(why); }
     void listen() override;
-    void sweep(lease_clock::duration stall_time) override;
-    void give_up_all() override;
-    void drop_all() noexcept override { queue_.drop_all(); }
+    void sweep() override;
     [[nodiscard]] bool can_start();
     void set_watches();
 };

@@ -64,7 +64,9 @@ release_events::release_events(const asio::any_io_executor& strand, remote::clie
 
 void release_events::note_decision()
 {
-    const auto now = polls() ? waiting_by::poll : plan().ready() ? waiting_by::change_stream : waiting_by::nothing;
+    const auto now = plan().polls()   ? waiting_by::poll
+                     : plan().ready() ? waiting_by::change_stream
+                                      : waiting_by::nothing;
     by_.store(now, std::memory_order_relaxed);
 }
 
@@ -212,7 +214,7 @@ void release_events::listen()
 
 std::optional<lease_clock::duration> release_events::longest_wait() const
 {
-    return polls() ? lease_clock::duration(config_.poll_interval) : max_event_wait;
+    return plan().polls() ? lease_clock::duration(config_.poll_interval) : max_event_wait;
 }
 
 } // namespace colock::inline v0::mongo::detail

@@ -30,11 +30,9 @@ public:
         remote::event_reporter& reporter, primary& requests, remote::wait_sources& sources,
         std::atomic<waiting_by>& by);
 
-    /// Called when a primary has been found.
-    void follow_requests();
-
-    [[nodiscard]] bool connected() const noexcept { return pool_ != nullptr; }
-    [[nodiscard]] bool polls() const noexcept { return plan().polls(); }
+    void follow_requests() override;
+    [[nodiscard]] bool connected() const noexcept override { return pool_ != nullptr; }
+    [[nodiscard]] std::optional<lease_clock::duration> longest_wait() const override;
 
 private:
     using answer_handler = void (release_events::*)(const answer&);
@@ -43,7 +41,6 @@ private:
     void disconnect() override;
     void listen() override;
     void note_decision() override;
-    [[nodiscard]] std::optional<lease_clock::duration> longest_wait() const override;
     /// The stream reports all keys, so there is nothing to do for one of them.
     void stop_listening(const std::vector<std::string>&) override {}
     void ask(document what, answer_handler then);

@@ -4,7 +4,6 @@
 #include "mongo/settings.hpp"
 #include "mongo/topology/primary.hpp"
 #include "remote/requests/client_base.hpp"
-#include "remote/requests/request_queue.hpp"
 
 #include <cstdint>
 #include <string>
@@ -17,8 +16,7 @@ class key_reader;
 
 /// The part of the client that its operations use.
 ///
-/// Thread safety: `config`, `name` and `submit` may be called from any thread; all other functions belong to the
-/// strand.
+/// Thread safety: `config` and `name` may be called from any thread; all other functions belong to the strand.
 class operation_client : public remote::client_base
 {
 public:
@@ -26,9 +24,6 @@ public:
     /// Name by which this adapter marks the documents of keys that it waits for.
     [[nodiscard]] const std::string& name() const noexcept { return name_; }
 
-    /// Starts an operation as soon as possible. The operation ends on the strand. It is dropped if the context is gone.
-    void submit(remote::operation_ptr added) { queue_.submit(std::move(added)); }
-    [[nodiscard]] remote::request_queue& queue() noexcept { return queue_; }
     [[nodiscard]] virtual primary& get_primary() noexcept = 0;
     /// Returns a number greater than all before. A server that has carried out a request of a claim carries out no
     /// request of the claim with a lower number afterwards.
@@ -40,12 +35,11 @@ public:
 
 protected:
     operation_client(settings checked, std::string name, remote::request_queue::callbacks made)
-        : config_(std::move(checked)), queue_(*this, config_.deadlines(), {}, std::move(made)), name_(std::move(name))
+        : client_base(checked.deadlines(), {}, std::move(made)), config_(std::move(checked)), name_(std::move(name))
     {
     }
 
     const settings config_;
-    remote::request_queue queue_;
 
 private:
     const std::string name_;

@@ -127,7 +127,7 @@ bool primary::accepts_unconfirmed(const answer& confirmation_answer)
     return true;
 }
 
-void primary::give_up_all()
+void primary::give_up()
 {
     if (!plan().open())
         return;

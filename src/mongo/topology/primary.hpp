@@ -47,8 +47,7 @@ public:
     /// while `answered` is being notified.
     void ask_next(task& answered, task_ptr what);
     void give_up(const task& what);
-    /// Gives up all commands in progress, because the time for an orderly close is over.
-    void give_up_all();
+    void give_up() override;
     /// Handles an answer that is not `done`: the server may not be the primary any more. Warns of an error that leaves
     /// the outcome unknown, once for each code.
     void note_failure(const answer& got);

@@ -125,6 +125,14 @@ bool session::try_next_address(const failure_ptr& why)
     return true;
 }
 
+void session::give_up()
+{
+    if (!plan().open() || !owner_.demand().has_in_flight)
+        return;
+    on(event::given_up);
+    connection_->close();
+}
+
 void session::disconnect()
 {
     if (const auto old = std::exchange(search_, nullptr))

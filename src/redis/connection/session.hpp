@@ -42,6 +42,8 @@ public:
     /// Requests of earlier connections that may still arrive at the server.
     [[nodiscard]] const remote::lost_requests& lost() const noexcept { return lost_; }
 
+    void give_up() override;
+
 private:
     void connect() override;
     void disconnect() override;

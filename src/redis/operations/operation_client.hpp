@@ -7,7 +7,6 @@
 #include "redis/settings.hpp"
 #include "remote/requests/client_base.hpp"
 #include "remote/requests/lost_requests.hpp"
-#include "remote/requests/request_queue.hpp"
 
 #include <string>
 #include <utility>
@@ -16,14 +15,11 @@ namespace colock::inline v0::redis::detail {
 
 /// The part of the client that its operations use.
 ///
-/// Thread safety: `config` and `submit` may be called from any thread; all other functions belong to the strand.
+/// Thread safety: `config` may be called from any thread; all other functions belong to the strand.
 class operation_client : public remote::client_base
 {
 public:
     [[nodiscard]] const detail::settings& config() const noexcept { return config_; }
-    /// Queues an operation and sends it as soon as possible. The operation ends on the strand. It is dropped if the
-    /// execution context has been shut down.
-    void submit(operation_ptr added) { queue_.submit(std::move(added)); }
     /// Sends the operation together with others that are started at the same time.
     virtual void add_to_batch(operation& started) = 0;
     /// Requests of earlier connections that may still arrive at the server.
@@ -37,12 +33,11 @@ public:
 protected:
     operation_client(
         detail::settings checked, remote::request_queue::limits allowed, remote::request_queue::callbacks made)
-        : config_(std::move(checked)), queue_(*this, config_.deadlines(), allowed, std::move(made))
+        : client_base(checked.deadlines(), allowed, std::move(made)), config_(std::move(checked))
     {
     }
 
     const detail::settings config_;
-    remote::request_queue queue_;
     fence_anchor anchor_{config_};
 
 private:

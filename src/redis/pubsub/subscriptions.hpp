@@ -25,11 +25,9 @@ public:
         connection_factory& factory, remote::event_reporter& reporter, session& requests,
         remote::wait_sources& sources);
 
-    /// Called when the connection for commands has been replaced.
-    void follow_requests();
-
-    [[nodiscard]] bool connected() const noexcept { return connection_ != nullptr; }
-    [[nodiscard]] bool polls() const noexcept { return plan().polls() || config_.plain(); }
+    void follow_requests() override;
+    [[nodiscard]] bool connected() const noexcept override { return connection_ != nullptr; }
+    [[nodiscard]] std::optional<lease_clock::duration> longest_wait() const override;
 
 private:
     using source_list = std::vector<remote::wait_sources::source_ptr>;
@@ -39,8 +37,8 @@ private:
     void listen() override;
     void listen_elsewhere() override;
     void note_decision() override { sources_.set_polling(polls()); }
-    [[nodiscard]] std::optional<lease_clock::duration> longest_wait() const override;
     void stop_listening(const std::vector<std::string>& names) override;
+    [[nodiscard]] bool polls() const noexcept { return plan().polls() || config_.plain(); }
     void on_greeting(const reply_list& replies);
     void connection_ended();
     /// True if messages come from another server than the one that receives the commands.

@@ -3,8 +3,10 @@
 
 #include "remote/policy/deadlines.hpp"
 #include "remote/requests/connection_loop.hpp"
+#include "remote/requests/listening_loop.hpp"
 #include "util/strand.hpp"
 
+#include <algorithm>
 #include <chrono>
 
 namespace colock::inline v0::remote {
@@ -55,6 +57,35 @@ void client_base::listen_soon()
     }
 }
 
+client_base::usage client_base::current_usage() const noexcept
+{
+    const bool has_in_flight = queue_.in_flight_count() > 0;
+    const bool needed = has_in_flight || !queue_.empty();
+    usage now{.needed = needed,
+        .has_in_flight = has_in_flight,
+        .has_pending_completions = needed,
+        .has_unreported_failures = queue_.has_unreported_failures(),
+        .timer_interval = queue_.check_interval()};
+    if (const auto* const events = runtime_->events) {
+        now.others_open = events->connected();
+        now.timer_interval = std::min(now.timer_interval, events->longest_wait().value_or(now.timer_interval));
+    }
+    return now;
+}
+
+void client_base::listen()
+{
+    runtime_->events->on(listening_loop::event::wanted);
+}
+
+void client_base::opened()
+{
+    if (runtime_->events)
+        runtime_->events->follow_requests();
+    queue_.flush();
+    listen();
+}
+
 connection_plan::demand client_base::demand(const usage& now) const noexcept
 {
     return {.needed = now.needed || !sources_.empty(), .has_in_flight = now.has_in_flight};
@@ -99,9 +130,14 @@ void client_base::arm_timer()
 
 void client_base::on_timer(lease_clock::duration stall_time)
 {
-    sweep(stall_time);
-    if (requests().plan().out_of_time(lease_clock::now()))
-        give_up_all();
+    queue_.end_overdue(stall_time);
+    if (runtime_->events)
+        runtime_->events->sweep();
+    sweep();
+    if (requests().plan().out_of_time(lease_clock::now())) {
+        queue_.give_up_all();
+        requests().give_up();
+    }
     requests().on(connection_loop::event::timer);
     finish_close();
     arm_timer();
@@ -172,7 +208,7 @@ void client_base::context_shutdown() noexcept
         const std::lock_guard guard(mutex_);
         dead = std::move(runtime_);
     }
-    drop_all();
+    queue_.drop_all();
     static_cast<void>(sources_.drop_all());
 }
 

@@ -3,6 +3,7 @@
 
 #include "remote/policy/connection_plan.hpp"
 #include "remote/requests/event_reporter.hpp"
+#include "remote/requests/request_queue.hpp"
 #include "remote/requests/wait_sources.hpp"
 
 #include <colock/clock.hpp>
@@ -25,14 +26,16 @@
 namespace colock::inline v0::remote {
 
 class connection_loop;
+class listening_loop;
 
-/// The base of the clients of all servers. It has the strand that the parts of a client run on, and one coarse timer
-/// for all of them (deadlines, polls, idle connections). It also defines the order in which the parts are closed.
+/// The base of the clients of all servers. It has the strand that the parts of a client run on, the request queue, and
+/// one coarse timer for all parts (deadlines, polls, idle connections). It also defines the order in which the parts
+/// are closed.
 ///
 /// A client owns its parts. A part knows the client only as this type, and does not know the parts that use it.
 ///
-/// Thread safety: watch, close, retire and on_strand may be called from any thread; all other functions belong to the
-/// strand.
+/// Thread safety: submit, watch, close, retire and on_strand may be called from any thread; all other functions belong
+/// to the strand.
 class client_base : public context_member, public std::enable_shared_from_this<client_base>
 {
 public:
@@ -57,6 +60,9 @@ public:
     };
 
     ~client_base() override;
+
+    /// Starts an operation as soon as possible. The operation ends on the strand. It is dropped if the context is gone.
+    void submit(operation_ptr added) { queue_.submit(std::move(added)); }
 
     [[nodiscard]] source_subscription watch(const std::string& source);
     /// Called when a caller continues to wait for the source after an event. If a subscription at this server delivers
@@ -107,11 +113,9 @@ public:
     [[nodiscard]] connection_loop& requests() const noexcept { return *runtime_->requests; }
     /// How the connection for requests is used.
     [[nodiscard]] connection_plan::demand demand() const noexcept { return demand(current_usage()); }
-    /// Called when a new connection is ready for requests.
-    virtual void opened() = 0;
-    /// Called when no attempt to connect will succeed. Every operation that was not sent fails with `why`, and the
-    /// connection for requests receives `event::refused`.
-    virtual void refuse(const failure_ptr& why) = 0;
+    [[nodiscard]] request_queue& queue() noexcept { return queue_; }
+    /// Must be called when a new connection is ready for requests.
+    void opened();
     /// Updates the timer, because something may be due earlier than before.
     void arm_timer();
     /// Completes a close if possible. Called when a connection has ended or a completion was called.
@@ -131,6 +135,8 @@ protected:
         event_reporter reporter;
         /// The connection for requests, which is one of the client's own parts.
         connection_loop* requests = nullptr;
+        /// The connection for events; null if events arrive on the connection for requests.
+        listening_loop* events = nullptr;
 
         asio::steady_timer timer;
         lease_clock::time_point timer_due = lease_clock::time_point::max();
@@ -140,7 +146,10 @@ protected:
         std::vector<completion<close_outcome>> closing{};
     };
 
-    client_base() = default;
+    client_base(deadlines given, request_queue::limits allowed, request_queue::callbacks made)
+        : queue_(*this, given, allowed, std::move(made))
+    {
+    }
     void start(std::unique_ptr<runtime> made)
     {
         gate_ = colock::detail::context_gate::of(made->strand);
@@ -154,20 +163,15 @@ protected:
     [[nodiscard]] wait_sources& sources() noexcept { return sources_; }
     [[nodiscard]] const wait_sources& sources() const noexcept { return sources_; }
 
-private:
-    [[nodiscard]] virtual usage current_usage() const noexcept = 0;
-    /// Called when a caller has begun to wait for an event.
-    virtual void listen() = 0;
-    /// Ends overdue operations, and cancels the subscriptions that no caller waits for any more. The connection for
-    /// requests receives its timer event afterwards.
-    /// \param stall_time time in which the event loop did not run, and which no deadline counts
-    virtual void sweep(lease_clock::duration stall_time) = 0;
-    /// Called when the deadline of a close has passed. Queued operations are not sent any more, and no answer is
-    /// awaited.
-    virtual void give_up_all() = 0;
-    /// Called when the context has shut down. No completion is called.
-    virtual void drop_all() noexcept = 0;
+    [[nodiscard]] virtual usage current_usage() const noexcept;
+    /// Called when a caller has begun to wait for an event, and when requests can be sent on a new connection.
+    virtual void listen();
+    /// Called at each timer event.
+    virtual void sweep() {}
 
+    request_queue queue_;
+
+private:
     void listen_soon();
     /// Calls the completions of the closes in progress.
     void complete_closes() noexcept;

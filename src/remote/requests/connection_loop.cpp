@@ -61,7 +61,7 @@ void connection_loop::refuse(const failure_ptr& why)
 {
     problem_ = tolerate(why);
     reports_.warn(address() + " cannot be used: " + why->detail);
-    owner_.refuse(problem_);
+    owner_.queue().refuse(problem_);
 }
 
 failure_ptr connection_loop::tolerate(const failure_ptr& why)

@@ -37,6 +37,8 @@ public:
     [[nodiscard]] const plan_type& plan() const noexcept { return plan_; }
     /// Must be called when a request is sent on the connection, which is therefore not idle.
     void note_use() noexcept { used_ = true; }
+    /// Called when the time of a close is over: closes the connection, although requests are unanswered.
+    virtual void give_up() = 0;
     /// Returns why there is no connection. Null if there is one, or if none has been needed yet.
     [[nodiscard]] const failure_ptr& problem() const noexcept { return problem_; }
     /// Returns why no further request can be sent on a connection that will be closed when no request is in flight.

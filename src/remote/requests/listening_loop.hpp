@@ -31,6 +31,12 @@ public:
 
     /// Passes the event to the plan, and executes the action of the plan.
     void on(event what);
+    /// Called when requests can be sent on a new connection, perhaps to another server.
+    virtual void follow_requests() = 0;
+    /// Returns whether there is a connection.
+    [[nodiscard]] virtual bool connected() const noexcept = 0;
+    /// Returns the time after which a wait ends without an event; empty: never.
+    [[nodiscard]] virtual std::optional<lease_clock::duration> longest_wait() const = 0;
     /// Removes unused sources and ends waits that are due, up to `max_per_handler` of each in one handler. Then the
     /// plan receives its timer event.
     void sweep();
@@ -51,8 +57,6 @@ protected:
     virtual void listen_elsewhere() { listen(); }
     /// Called after a decision of the plan, which may have started or stopped polling.
     virtual void note_decision() = 0;
-    /// Returns the time after which a wait ends without an event; empty: never.
-    [[nodiscard]] virtual std::optional<lease_clock::duration> longest_wait() const = 0;
     /// Cancels the subscriptions to these sources, whose events are not needed any more.
     virtual void stop_listening(const std::vector<std::string>& names) = 0;
 

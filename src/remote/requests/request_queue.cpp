@@ -1,6 +1,7 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #include "remote/requests/request_queue.hpp"
 
+#include "remote/requests/client_base.hpp"
 #include "remote/requests/connection_loop.hpp"
 
 #include <boost/asio/dispatch.hpp>
@@ -168,17 +169,6 @@ void request_queue::give_up_all()
         make_failure(errc::unavailable, "the adapter was closed before this could be sent", cause));
     operations_.give_up_running(make_failure(errc::outcome_unknown, "the adapter was closed before this was answered"));
     end_some();
-}
-
-client_base::usage request_queue::current_usage() const noexcept
-{
-    const bool has_in_flight = operations_.has_in_flight();
-    const bool needed = has_in_flight || !operations_.empty();
-    return {.needed = needed,
-        .has_in_flight = has_in_flight,
-        .has_pending_completions = needed,
-        .has_unreported_failures = operations_.has_unreported_failures(),
-        .timer_interval = deadlines_.check_interval()};
 }
 
 } // namespace colock::inline v0::remote

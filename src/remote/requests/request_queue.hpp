@@ -1,7 +1,6 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #pragma once
 
-#include "remote/requests/client_base.hpp"
 #include "remote/requests/operation_queue.hpp"
 
 #include <atomic>
@@ -11,6 +10,8 @@
 #include <utility>
 
 namespace colock::inline v0::remote {
+
+class client_base;
 
 /// The request queue of a client. Operations are started in order, as soon as possible, and end one by one. The client
 /// owns the queue, and informs it about changes of the connection.
@@ -79,8 +80,11 @@ public:
     /// Number of operations that were not started.
     [[nodiscard]] std::size_t waiting_count() const noexcept { return operations_.waiting_count(); }
     [[nodiscard]] std::size_t in_flight_count() const noexcept { return operations_.in_flight_count(); }
-    /// Returns the part of the client's usage that the queue causes.
-    [[nodiscard]] client_base::usage current_usage() const noexcept;
+    /// Returns whether no operation waits to be started.
+    [[nodiscard]] bool empty() const noexcept { return operations_.empty(); }
+    [[nodiscard]] bool has_unreported_failures() const noexcept { return operations_.has_unreported_failures(); }
+    /// Interval at which `end_overdue` has to be called.
+    [[nodiscard]] lease_clock::duration check_interval() const noexcept { return deadlines_.check_interval(); }
 
 private:
     /// Posts a `flush` if the queue has stopped because too many operations were in flight.

@@ -69,9 +69,8 @@ public:
     void send();
     void forget_old_lists() noexcept;
 
-    /// Called when the time that the caller of `close` has given is over: the current session does not wait for
-    /// unanswered requests, and the sessions that are being closed are abandoned.
-    void give_up();
+    /// The sessions that are being closed are abandoned.
+    void give_up() override;
 
 private:
     class listener;
