@@ -97,7 +97,7 @@ void core::suspend(const waiter::ptr& target, condition& source, std::uint32_t s
         source.waiters.push_back(*target);
         (closing == on_close::end_wait ? suspended_until_closed : suspended).push_back(*target);
         // After the guard is destroyed, another thread may resume the coroutine, whose frame keeps this core alive.
-        if (!target->is_cancelled && !is_due && source.version == seen)
+        if (!is_due && source.version == seen)
             return;
         actions.wakes.add(*target);
     }

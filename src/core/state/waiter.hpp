@@ -65,7 +65,7 @@ public:
     /// \throws std::bad_alloc The waiter may then be resumed again.
     void resume(error_code why);
 
-    /// The wait was cancelled: it ends instead of being suspended again. Guarded by the shard's mutex.
+    /// Whether the wait was cancelled, and ends with `operation_aborted`. Guarded by the shard's mutex.
     bool is_cancelled = false;
     /// Whether the waiter is resumed because of a cancellation. Belongs to the wake list that contains the waiter.
     bool is_woken_by_cancellation = false;
