@@ -20,14 +20,4 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 # Each test that is killed would leave a file of libmongoc in /dev/shm.
 export MONGOC_DISABLE_SHM=1
 
-servers=(redis zookeeper mongodb)
-for argument; do
-    case $argument in
-    --list | --table) servers=() ;;
-    esac
-done
-if [ ${#servers[@]} -gt 0 ]; then
-    scripts/servers.sh run "${servers[@]}" -- test/mutants/run.py "$@"
-else
-    test/mutants/run.py "$@"
-fi
+exec test/mutants/run.py "$@"
