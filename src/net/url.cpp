@@ -3,64 +3,38 @@
 
 #include "util/option_errors.hpp"
 
+#include <boost/algorithm/string/case_conv.hpp>
+#include <boost/algorithm/string/split.hpp>
 #include <boost/asio/ip/address_v6.hpp>
 
 #include <algorithm>
 #include <charconv>
+#include <locale>
 #include <utility>
 
 namespace colock::inline v0::remote {
 
 namespace {
 
-int hex_value(char digit)
-{
-    if (digit >= '0' && digit <= '9')
-        return digit - '0';
-    if (digit >= 'a' && digit <= 'f')
-        return digit - 'a' + 10;
-    if (digit >= 'A' && digit <= 'F')
-        return digit - 'A' + 10;
-    return -1;
-}
+/// Characters of the names of hosts and parameters, in lower case.
+constexpr std::string_view name_characters = "abcdefghijklmnopqrstuvwxyz0123456789-_.";
 
-std::optional<int> number_in(std::string_view text, int from, int to)
+/// Returns the number that the whole text stands for, if it is in the range.
+std::optional<int> number_in(std::string_view text, unsigned from, unsigned to, int base = 10)
 {
-    int value = 0;
-    if (text.starts_with('-'))
+    unsigned value = 0;
+    const auto* const end = text.data() + text.size();
+    const auto [parsed, error] = std::from_chars(text.data(), end, value, base);
+    if (error != std::errc() || parsed != end || value < from || value > to)
         return std::nullopt;
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-    if (error != std::errc() || end != text.data() + text.size() || value < from || value > to)
-        return std::nullopt;
-    return value;
-}
-
-bool is_alphanumeric(char c)
-{
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
-}
-
-bool is_in_option_name(char c)
-{
-    return is_alphanumeric(c) || c == '_' || c == '-' || c == '.';
-}
-
-/// `c` is in lower case.
-bool is_in_host_name(char c)
-{
-    return is_alphanumeric(c) || c == '-' || c == '_' || c == '.' || static_cast<unsigned char>(c) > 127;
+    return static_cast<int>(value);
 }
 
 } // namespace
 
 std::string lower_case(std::string_view text)
 {
-    std::string lower(text);
-    for (char& c : lower) {
-        if (c >= 'A' && c <= 'Z')
-            c = static_cast<char>(c - 'A' + 'a');
-    }
-    return lower;
+    return boost::algorithm::to_lower_copy(std::string(text), std::locale::classic());
 }
 
 std::string to_text(const endpoint& where)
@@ -72,13 +46,8 @@ std::string to_text(const endpoint& where)
 std::vector<std::string_view> split(std::string_view text, char separator)
 {
     std::vector<std::string_view> parts;
-    for (;;) {
-        const auto end = text.find(separator);
-        parts.push_back(text.substr(0, end));
-        if (end == std::string_view::npos)
-            return parts;
-        text.remove_prefix(end + 1);
-    }
+    boost::algorithm::split(parts, text, [separator](char c) { return c == separator; });
+    return parts;
 }
 
 url::url(std::string_view text, std::string_view backend, std::string_view example) : backend_(backend)
@@ -150,7 +119,8 @@ void url::refuse_parameters(std::string_view known) const
 
 void url::refuse_unknown(std::string_view name, std::string_view known) const
 {
-    const bool may_be_shown = name.size() <= 40 && std::ranges::all_of(name, is_in_option_name);
+    const bool may_be_shown =
+        name.size() <= 40 && lower_case(name).find_first_not_of(name_characters) == std::string::npos;
     refuse("the URL has a parameter that is not known" + (may_be_shown ? ": " + std::string(name) : "") +
            "; those that are: " + std::string(known));
 }
@@ -198,38 +168,32 @@ std::vector<endpoint> url::hosts(std::string_view default_port) const
 
 endpoint url::parse_host(std::string_view text, std::string_view default_port) const
 {
-    std::string_view host = text;
-    std::string_view port;
-    bool has_port = false;
-    if (text.starts_with('[')) {
-        const auto end = text.find(']');
-        if (end == std::string_view::npos)
-            refuse("the URL has an IPv6 address without its closing ']'");
-        host = text.substr(1, end - 1);
-        const auto rest = text.substr(end + 1);
-        if (!rest.empty() && !rest.starts_with(':'))
-            refuse("the URL has something other than ':port' behind an IPv6 address");
-        has_port = !rest.empty();
-        port = has_port ? rest.substr(1) : rest;
-    } else if (const auto colon = text.find(':'); colon != std::string_view::npos) {
-        host = text.substr(0, colon);
-        port = text.substr(colon + 1);
-        has_port = true;
-    }
+    const bool is_v6 = text.starts_with('[');
+    const auto end = is_v6 ? text.find(']') : std::min(text.find(':'), text.size());
+    if (end == std::string_view::npos)
+        refuse("the URL has an IPv6 address without its closing ']'");
+    const auto host = is_v6 ? text.substr(1, end - 1) : text.substr(0, end);
+    // Includes the ':', if there is one.
+    const auto port = text.substr(is_v6 ? end + 1 : end);
+    if (!port.empty() && !port.starts_with(':'))
+        refuse("the URL has something other than ':port' behind an IPv6 address");
     if (host.empty())
         refuse("the URL names no host");
     const auto name = lower_case(decode(host, "host"));
     boost::system::error_code no_address;
-    if (text.starts_with('['))
+    if (is_v6)
         static_cast<void>(boost::asio::ip::make_address_v6(name, no_address));
     if (no_address)
         refuse("the URL has something other than an IPv6 address between '[' and ']'");
-    if (!text.starts_with('[') && !std::ranges::all_of(name, is_in_host_name))
+    const auto is_in_host_name = [](char c) {
+        return name_characters.find(c) != std::string_view::npos || static_cast<unsigned char>(c) > 127;
+    };
+    if (!is_v6 && !std::ranges::all_of(name, is_in_host_name))
         refuse("the URL has a host with a character that no host's name has; write each as host or host:port, without "
                "spaces");
-    if (!has_port)
+    if (port.empty())
         return {name, std::string(default_port)};
-    const auto number = number_in(port, 1, 65535);
+    const auto number = number_in(port.substr(1), 1, 65535);
     if (!number)
         refuse("the URL's port is not a number from 1 to 65535");
     return {name, std::to_string(*number)};
@@ -255,11 +219,11 @@ std::string url::decode(std::string_view text, std::string_view what) const
     for (std::size_t i = 0; i < text.size(); ++i) {
         char c = text[i];
         if (c == '%') {
-            const int high = i + 2 < text.size() ? hex_value(text[i + 1]) : -1;
-            const int low = i + 2 < text.size() ? hex_value(text[i + 2]) : -1;
-            if (high < 0 || low < 0)
+            const auto digits = text.substr(i + 1, 2);
+            const auto byte = number_in(digits, 0, 255, 16);
+            if (!byte || digits.size() < 2)
                 refuse(piece() + " has a '%' without two hexadecimal digits behind it");
-            c = static_cast<char>(high * 16 + low);
+            c = static_cast<char>(*byte);
             i += 2;
         }
         if (c == '\0' || c == '\r' || c == '\n')
@@ -269,7 +233,7 @@ std::string url::decode(std::string_view text, std::string_view what) const
     return plain;
 }
 
-int url::parse_number(std::string_view text, int to, std::string_view what) const
+int url::parse_number(std::string_view text, unsigned to, std::string_view what) const
 {
     if (text.empty())
         return 0;

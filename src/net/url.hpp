@@ -28,8 +28,7 @@ struct parameter
 
 /// The parts of a URL: `scheme://[[user]:password@]host[:port][,host[:port]]...[/path][?parameters]`.
 ///
-/// Boost.URL is not used for three reasons. The authority of RFC 3986 has only one host, users paste passwords without
-/// encoding them, and the errors of Boost.URL do not say which part to correct.
+/// docs/design/url-parser.md says why Boost.URL is not used.
 ///
 /// Holds views into the text from which it was made. An invalid URL throws `validation_error` with `invalid_options`.
 /// Because a URL may contain a password, the message quotes only parts of it that cannot be secret, such as the scheme
@@ -72,7 +71,7 @@ public:
     /// Percent-decodes a text. `what` names the part in an error message.
     [[nodiscard]] std::string decode(std::string_view text, std::string_view what) const;
     /// Parses a number up to `to`. An empty text is 0.
-    [[nodiscard]] int parse_number(std::string_view text, int to, std::string_view what) const;
+    [[nodiscard]] int parse_number(std::string_view text, unsigned to, std::string_view what) const;
 
     /// Rejects a '#' in front of the query.
     void check_no_fragment() const;
