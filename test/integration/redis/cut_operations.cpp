@@ -77,10 +77,6 @@ std::vector<cut_operation> cut_operations()
             return env.begin(walk(env.backend()));
         };
     };
-    /// Starts a first operation, which is sent alone. The operations after it are sent in one batch.
-    const auto start_first_operation = [](fixture& env) {
-        env.batch_mates.push_back(env.begin(env.backend().listing({.action = listing_action::purge})));
-    };
     const auto list = [](adapter& backend) { return backend.listing({}); };
     const auto purge = [](adapter& backend) { return backend.listing({.action = listing_action::purge}); };
     const auto inspect = [](adapter& backend) { return backend.listing({.filter = {.key = "k"}}); };
@@ -129,25 +125,24 @@ std::vector<cut_operation> cut_operations()
                 return env.hand_over(holder, next);
             },
             [](fixture& env) { return env.server({"GET", lock_name}).starts_with(env.own.back()->token().hex()); }},
+        // Operations that are started in one handler are sent in one batch.
         {"hand over with another", kind::script, "EVALSHA",
-            [start_first_operation](fixture& env, const action& start_cut) {
+            [](fixture& env, const action& start_cut) {
                 const auto holder = env.our_grant(driver::exclusive("k", 60s));
                 const auto other = env.our_grant(driver::exclusive("other", 60s));
                 const auto next = env.ours(driver::exclusive("k", 60s));
                 const auto next_other = env.ours(driver::exclusive("other", 60s));
                 start_cut();
-                start_first_operation(env);
                 auto ours = env.hand_over(holder, next);
                 env.batch_mates.push_back(env.hand_over(other, next_other));
                 return ours;
             },
             [](fixture& env) { return env.server({"GET", lock_name}).starts_with(env.own[2]->token().hex()); }},
         {"release with another", kind::script, "EVALSHA",
-            [start_first_operation, release](fixture& env, const action& start_cut) {
+            [release](fixture& env, const action& start_cut) {
                 const auto other = env.our_grant(driver::exclusive("other", 60s));
                 const auto claim = env.our_grant(driver::exclusive("k", 60s));
                 start_cut();
-                start_first_operation(env);
                 auto ours = release(env, claim);
                 env.batch_mates.push_back(release(env, other));
                 return ours;
