@@ -248,22 +248,39 @@ BOOST_AUTO_TEST_CASE(removal_of_a_predecessors_node_grants_nothing_while_the_loc
     check_end();
 }
 
-/// The reply that sets the watch of a folder shows only the current nodes, not those before the watch was set.
-BOOST_AUTO_TEST_CASE(semaphore_waiter_checks_again_once_its_watch_is_set)
+/// The lock is released between the list of the queue and the request that sets the watch. The reply to this request
+/// shows only the current nodes, or that the predecessor's node does not exist.
+BOOST_AUTO_TEST_CASE(waiter_checks_again_once_its_watch_is_set)
 {
+    const acquire_options exclusive{.retry = retry_policy::fixed(1h)};
     const acquire_options alone{.mode = lock_mode::shared, .max_holders = 1, .retry = retry_policy::fixed(1h)};
-    auto held = run(add().acquire("k", alone));
     auto& by = add_linked(10s);
-    // The client knows then that the folder has other nodes, and requests the list together with the creation of the
-    // node.
-    for (int times = 0; times < 2; ++times)
-        BOOST_TEST(!run(by.try_acquire("k", alone)));
-    link.cut_at_bytes("/k/", loss::delayed_reply);
-    auto waiter = start(io, by.acquire("k", alone));
-    until([&] { return link.cuts() == 1 && nodes().size() == 2; });
-    BOOST_TEST(run(add().is_locked("k")));
+    for (const auto& options : {exclusive, alone}) {
+        auto held = run(add().acquire("k", options));
+        // The client knows then that the folder has other nodes, and requests the list together with the creation of
+        // the node.
+        for (int times = 0; times < 2; ++times)
+            BOOST_TEST(!run(by.try_acquire("k", options)));
+        const int before = link.cuts();
+        link.cut_at_bytes("/k/", loss::delayed_reply);
+        auto waiter = start(io, by.acquire("k", options));
+        until([&] { return link.cuts() > before && nodes().size() == 2; });
+        BOOST_TEST(run(add().is_locked("k")));
+        run(held.release(on_failure::raise));
+        link.deliver_replies();
+        run(waiter.get(io).release(on_failure::raise));
+    }
+    check_end();
+}
+
+BOOST_AUTO_TEST_CASE(watch_whose_request_was_lost_is_set_after_the_reconnect)
+{
+    auto held = run(add().acquire("k"));
+    const auto predecessor = nodes().front();
+    link.cut_at_bytes(predecessor.substr(predecessor.rfind('/')), loss::request);
+    auto waiter = queue_and_watch(add_linked(10s));
+    BOOST_TEST(link.cuts() == 1);
     run(held.release(on_failure::raise));
-    link.deliver_replies();
     run(waiter.get(io).release(on_failure::raise));
     check_end();
 }
