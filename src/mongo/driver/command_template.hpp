@@ -58,23 +58,19 @@ private:
     {
         enum class kind : unsigned char
         {
-            copy,
-            /// Start of a document or an array. Its size comes first, and is filled in by `end`.
+            /// Start of a document or an array. Its size comes first, and is corrected by `end`.
             begin,
             end,
             placeholder,
         };
+        /// Bytes in front of the start, the end or the placeholder.
+        std::vector<std::uint8_t> text;
         kind what;
-        /// Position in the template's text: of the bytes to copy, or of the name of the field whose value is a
-        /// placeholder.
-        std::uint32_t from = 0;
-        std::uint32_t size = 0;
-        /// Position of the placeholder's name in the template's text.
-        std::uint32_t placeholder = 0;
-        std::uint32_t placeholder_size = 0;
+        /// Name of the field whose value is a placeholder.
+        std::string name;
+        std::string placeholder;
     };
 
-    document text_;
     std::vector<step> steps_;
 };
 
