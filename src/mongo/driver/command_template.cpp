@@ -18,7 +18,7 @@ namespace {
 /// Returns whether the text is stored as a string. Text that is not UTF-8 is stored as binary.
 bool is_text(std::string_view what)
 {
-    return bson_utf8_validate(what.data(), what.size(), false);
+    return what.empty() || bson_utf8_validate(what.data(), what.size(), false);
 }
 
 using value = command_template::value;
@@ -28,6 +28,12 @@ int length(std::string_view text)
     return static_cast<int>(text.size());
 }
 
+void append_text(bson_t& to, std::string_view name, std::string_view text)
+{
+    // Of a text without an address, the driver would make a null.
+    bson_append_utf8(&to, name.data(), length(name), text.empty() ? "" : text.data(), length(text));
+}
+
 /// Appends the value of a placeholder to a document.
 struct append_value
 {
@@ -35,10 +41,7 @@ struct append_value
     std::string_view name;
 
     void operator()(std::int64_t number) const { bson_append_int64(&to, name.data(), length(name), number); }
-    void operator()(std::string_view text) const
-    {
-        bson_append_utf8(&to, name.data(), length(name), text.data(), length(text));
-    }
+    void operator()(std::string_view text) const { append_text(to, name, text); }
     void operator()(bytes key) const { append_bytes(to, name, key.text); }
     void operator()(date time) const { bson_append_date_time(&to, name.data(), length(name), time.milliseconds); }
     void operator()(array list) const { bson_append_array(&to, name.data(), length(name), list.fields->get()); }
@@ -139,7 +142,7 @@ void command_template::append_to(bson_t& to, values with) const
 void append_bytes(bson_t& to, std::string_view name, std::string_view text)
 {
     if (is_text(text))
-        bson_append_utf8(&to, name.data(), length(name), text.data(), length(text));
+        append_text(to, name, text);
     else
         bson_append_binary(&to, name.data(), length(name), BSON_SUBTYPE_BINARY,
             reinterpret_cast<const std::uint8_t*>(text.data()), static_cast<std::uint32_t>(text.size()));

@@ -104,6 +104,13 @@ BOOST_AUTO_TEST_CASE(value_of_a_placeholder_is_encoded_like_the_driver)
     }
 }
 
+BOOST_AUTO_TEST_CASE(text_without_an_address_is_an_empty_text)
+{
+    const command_template text(R"({"t":"?t","k":"?k"})");
+    const auto filled = text.filled({{"t", std::string_view()}, {"k", bytes{std::string_view()}}});
+    BOOST_TEST(filled.to_json() == document::from_json(R"({"t":"","k":""})").to_json());
+}
+
 BOOST_AUTO_TEST_CASE(template_text_is_copied_unchanged)
 {
     for (const char* const json :
