@@ -7,7 +7,6 @@
 #include "redis/pubsub/subscriptions.hpp"
 #include "remote/adapter/default_clock_lead.hpp"
 
-#include <algorithm>
 #include <utility>
 
 namespace colock::inline v0::redis::detail {

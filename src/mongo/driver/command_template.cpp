@@ -30,7 +30,7 @@ int length(std::string_view text)
 
 void append_text(bson_t& to, std::string_view name, std::string_view text)
 {
-    // Of a text without an address, the driver would make a null.
+    // The driver would append null for a text without an address.
     bson_append_utf8(&to, name.data(), length(name), text.empty() ? "" : text.data(), length(text));
 }
 

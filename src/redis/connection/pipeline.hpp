@@ -37,12 +37,12 @@ public:
     void add(operation& started);
     /// Sends the next batch, if it has any operation.
     void send();
-    /// True if no batch is in flight or waits for its completion.
-    [[nodiscard]] bool is_idle() const noexcept { return in_flight_ == 0 && completions_.empty(); }
     [[nodiscard]] bool has_in_flight() const noexcept { return in_flight_ > 0; }
 
 private:
     void answered(batch_ptr sent, remote::connection_number on, const error_code& code);
+    /// True if no batch is in flight or waits for its completion.
+    [[nodiscard]] bool is_idle() const noexcept { return in_flight_ == 0 && completions_.empty(); }
     void complete_answered();
     /// Continues to complete batches in a handler that runs after `iterations` further iterations of the event loop.
     void complete_later(unsigned iterations);

@@ -41,7 +41,7 @@ public:
     adopt_operation(operation_client& owner, std::string ticket, claim_ptr claim, completion<create_outcome> done)
         : script_operation(owner), ticket_(std::move(ticket)), claim_(std::move(claim)), done_(std::move(done))
     {
-        deadline = config().deadlines().deadline_for(claim_->operation_start());
+        count_from(claim_->operation_start());
     }
 
     [[nodiscard]] bool may_anchor() const noexcept override { return step_ == step::take && !config().plain(); }

@@ -14,6 +14,12 @@ public:
     void start() final { owner_.add_to_batch(*this); }
 
 protected:
+    /// Sets the deadline of an operation that was requested at that time. Without a time, the first submission sets it.
+    void count_from(lease_clock::time_point requested_at) noexcept
+    {
+        if (requested_at != lease_clock::time_point())
+            deadline = config().deadlines().deadline_for(requested_at);
+    }
     /// Sends the operation again, with its next commands.
     void resubmit()
     {

@@ -45,7 +45,7 @@ public:
         : client_operation(owner), claim_(std::move(claim)), done_(std::move(done)),
           is_grouped_(is_grouped(owner.config(), *claim_)), step_(first)
     {
-        deadline = config().deadlines().deadline_for(claim_->operation_start());
+        count_from(claim_->operation_start());
     }
 
     void write(boost::redis::request& request) override

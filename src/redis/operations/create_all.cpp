@@ -20,7 +20,7 @@ public:
     create_all_operation(operation_client& owner, std::vector<claim_ptr> claims, completion<create_all_outcome> done)
         : script_operation(owner), claims_(std::move(claims)), done_(std::move(done))
     {
-        deadline = config().deadlines().deadline_for(claims_.front()->operation_start());
+        count_from(claims_.front()->operation_start());
     }
 
     [[nodiscard]] bool may_anchor() const noexcept override { return step_ == step::take; }

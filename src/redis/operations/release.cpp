@@ -25,7 +25,7 @@ public:
         operation_client& owner, claim_ptr claim, completion<release_outcome> done, release_guarantee guarantee)
         : script_operation(owner), claim_(std::move(claim)), done_(std::move(done)), guarantee_(guarantee)
     {
-        deadline = config().deadlines().deadline_for(claim_->operation_start());
+        count_from(claim_->operation_start());
     }
 
 private:

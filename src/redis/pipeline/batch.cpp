@@ -24,6 +24,15 @@ void operation::fail(delivery how, failure_ptr why)
         end(how, std::move(why));
 }
 
+batch::~batch()
+{
+    // Without memory, a batch may be destroyed before it is sent. Its operations end at their deadlines.
+    for (const auto& slot : slots_) {
+        if (slot.owner)
+            slot.owner->sent_in = nullptr;
+    }
+}
+
 void batch::add(operation& added)
 {
     added.sent_in = this;

@@ -132,12 +132,16 @@ public:
 class batch
 {
 public:
+    batch() = default;
+    batch(const batch&) = delete;
+    batch& operator=(const batch&) = delete;
+    ~batch();
+
     void add(operation& added);
     /// Writes the request. No operation may be added afterwards. Batched scripts, which include the releases, come
     /// first, because operations behind them may wait for a release. The command for the fences is the last one.
     void write_request(std::string_view fence_key, std::string_view probe_key);
     [[nodiscard]] std::size_t size() const noexcept { return slots_.size(); }
-    [[nodiscard]] const boost::redis::request& request() const noexcept { return request_; }
     [[nodiscard]] boost::redis::request& request() noexcept { return request_; }
 
     void set_connection(std::uint64_t server_connection) noexcept;

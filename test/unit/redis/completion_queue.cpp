@@ -60,6 +60,17 @@ BOOST_AUTO_TEST_CASE(batch_of_full_size_is_completed_alone)
     BOOST_TEST(queue.empty());
 }
 
+BOOST_AUTO_TEST_CASE(operation_outlives_a_batch_that_was_not_sent)
+{
+    const boost::intrusive_ptr<idle_operation> kept(new idle_operation);
+    {
+        batch unsent;
+        unsent.add(*kept);
+        BOOST_TEST(kept->sent_in == &unsent);
+    }
+    BOOST_TEST(kept->sent_in == nullptr);
+}
+
 BOOST_AUTO_TEST_SUITE_END()
 
 } // namespace colock::inline v0::redis::detail

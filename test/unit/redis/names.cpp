@@ -1,13 +1,17 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #include "redis/operations/names.hpp"
 
+#include "redis/client.hpp"
+#include "redis/operations/operations.hpp"
 #include "redis/pipeline/batch.hpp"
 
 #include <colock/redis/adapter.hpp>
 
+#include <boost/asio/io_context.hpp>
 #include <boost/redis/request.hpp>
 #include <boost/test/unit_test.hpp>
 
+#include <chrono>
 #include <memory>
 #include <string>
 
@@ -82,6 +86,23 @@ BOOST_AUTO_TEST_CASE(batched_script_reuses_memory_of_earlier_names)
     script_of_batch.add(script::form::digest, lock_key(config, "b"), std::string_view("c"));
     BOOST_TEST(script_of_batch.keys.at(0) == "locks:b");
     BOOST_TEST(script_of_batch.arguments.at(0) == "c");
+}
+
+BOOST_AUTO_TEST_CASE(deadline_counts_from_the_start_of_the_operation_if_the_claim_has_one)
+{
+    asio::io_context io;
+    const auto used = client::make(io.get_executor(), config_of(layout::standard), {});
+    const auto claim = claim_of(lock_mode::exclusive);
+    const auto deadline_of_release = [&] {
+        return make_release(
+            *used, claim, completion<release_outcome>([](release_outcome) {}), release_guarantee::released)
+            ->deadline;
+    };
+    // The first submission sets the deadline.
+    BOOST_TEST((deadline_of_release() == lease_clock::time_point()));
+    const lease_clock::time_point start{std::chrono::hours(1)};
+    claim->set_operation_start(start);
+    BOOST_TEST((deadline_of_release() == start + used->config().operation_timeout));
 }
 
 BOOST_AUTO_TEST_SUITE_END()
