@@ -10,6 +10,7 @@
 
 #include <colock/error.hpp>
 
+#include <algorithm>
 #include <cerrno>
 #include <memory>
 #include <optional>
@@ -154,14 +155,26 @@ BOOST_AUTO_TEST_CASE(first_claim_is_granted_once_the_session_lease_is_extended)
     server_fixture at;
     auto held = at.run(at.add(20s).acquire("k", {.ttl = 0ms}));
     locker_fixture other(url_of(at.server->port()), [port = at.server->port()] { return port; });
-    auto waiter = start(other.io, other.add(6s).acquire("k", {.ttl = 0ms, .retry = rare_polls}));
+    auto settings = other.options(6s);
+    // With this tick, a write shows that the session lives only if it was answered a second before the last write.
+    settings.server_tick = 2s;
+    auto& by = other.add(settings);
+    auto waiter = start(other.io, by.acquire("k", {.ttl = 0ms, .retry = rare_polls}));
+    other.until([&] { return other.nodes().size() == 2; });
+    const auto queue = other.nodes();
     const auto begun = lease_clock::now();
-    other.until([&] { return other.nodes().size() == 2 && lease_clock::now() - begun > 2500ms; });
+    other.run(other.run(by.acquire("x")).release());
+    other.until([&] { return lease_clock::now() - begun > 1050ms; });
+    other.run(other.run(by.acquire("x")).release());
+    // The lease ends about 3.9 s after this time, the session after 6 s.
     const auto stalled = lease_clock::now();
     at.run(held.release());
-    std::this_thread::sleep_until(stalled + 4900ms);
+    std::this_thread::sleep_until(stalled + 5s);
     other.until([&] { return waiter.done(); });
     BOOST_TEST(waiter.get(other.io).held());
+    // The claim has kept its node.
+    BOOST_REQUIRE(other.nodes().size() == 1);
+    BOOST_TEST(std::ranges::count(queue, other.nodes().front()) == 1);
 }
 
 BOOST_AUTO_TEST_CASE(semaphore_waiters_are_woken_after_their_folder_was_recreated)
