@@ -2,11 +2,12 @@
 #include "redis/connection/session.hpp"
 
 #include "redis/connection/greeting.hpp"
+#include "redis/connection/rights_check.hpp"
 #include "redis/failures.hpp"
 
-#include <boost/asio/error.hpp>
+#include <colock/clock.hpp>
 
-#include <utility>
+#include <boost/asio/error.hpp>
 
 namespace colock::inline v0::redis::detail {
 
@@ -20,109 +21,189 @@ session::session(const asio::any_io_executor& strand, remote::client_base& owner
 
 void session::connect()
 {
-    try {
-        if (auto warning = factory_.read_tls_files())
-            reports_.warn(*warning);
-    } catch (const error& refused) {
-        refuse(make_failure(errc::invalid_options, refused.detail(), refused.cause()));
-        return;
-    }
-    where_ = {};
+    run_ = run();
+    run_.start();
+}
+
+remote::coroutine session::run()
+{
+    if (auto unreadable = read_tls_files())
+        co_await fail(std::move(unreadable));
+
+    // 1. Find the server.
     const auto& place = config_.where;
-    if (place.master.empty()) {
-        connect_to(place.socket_path.empty() ? place.hosts.front() : endpoint{});
-        return;
+    where_ = place.master.empty() && place.socket_path.empty() ? place.hosts.front() : endpoint{};
+    if (!place.master.empty()) {
+        make_search();
+        co_await find_master([search = search_] { search->start(); });
     }
-    search_ = std::make_shared<sentinel_search>(
-        factory_, config_, [self = owner_.keep(*this)](const endpoint& master, const failure_ptr& why) {
-            if (why)
-                self->fail_to_connect(why);
-            else
-                self->on_named(master);
-        });
-    search_->start();
-}
 
-void session::on_named(const endpoint& master)
-{
-    if (unconfirmed_ && master == where_) {
-        accept(*std::exchange(unconfirmed_, std::nullopt));
-        return;
+    // 2. Connect, and prepare the connection for requests. The Sentinels may name several servers, one after another.
+    for (;;) {
+        make_connection();
+        failure_ptr refused;
+        co_await greet(refused);
+        if (!refused)
+            co_await prepare(refused);
+        if (!refused)
+            connection_->note_established();
+        else if (!search_)
+            co_await fail(std::move(refused));
+        if (!search_)
+            break;
+        if (refused) {
+            drop_connection();
+            co_await find_master([search = search_, refused] { search->request_next(refused); });
+            continue;
+        }
+        // The server may have been paused before it has answered, and replaced meanwhile. It would not know that, and
+        // confirm and grant locks that the new master has granted to others.
+        const auto current = where_;
+        co_await find_master([search = search_, current] { search->confirm(current); });
+        if (where_ == current)
+            break;
+        drop_connection();
     }
-    drop_connection();
-    connect_to(master);
-}
+    drop_search();
 
-void session::connect_to(const endpoint& where)
-{
-    where_ = where;
-    connection_ = factory_.make(where);
-    setup_ = std::make_shared<connection_setup>(connection_,
-        connection_setup::setup_context{config_, lost_, anchor_, reports_, replicas_seen_, sorted_sets_refused_},
-        [self = owner_.keep(*this)](const failure_ptr& refused, const connection_setup::identity& identity) {
-            self->on_set_up(refused, identity);
-        });
-    setup_->start();
-    connection_->run([self = owner_.keep(*this), current = connection_](const error_code& code) {
-        // The driver may still hold requests that wait for a connection. Closing ends them.
-        current->close();
-        if (self->connection_ == current)
-            self->connection_ended(current->translate_error(code));
+    // 3. Send requests until the connection ends.
+    plan().note_accepted();
+    co_await suspended([this] { opened(); });
+    co_await suspended([this] {
+        const auto code = *end_;
+        set_problem(plan().demoted() ? make_replica_failure() : lost_connection(address(), code));
+        on(code == asio::error::timed_out ? event::silent : event::lost, code);
     });
 }
 
-void session::on_set_up(const failure_ptr& refused, const connection_setup::identity& identity)
+failure_ptr session::read_tls_files()
 {
-    setup_ = nullptr;
-    if (refused) {
-        if (!try_next_address(refused))
-            fail_to_connect(refused);
-        return;
+    try {
+        if (auto warning = factory_.read_tls_files())
+            reports_.warn(*warning);
+        return nullptr;
+    } catch (const error& refused) {
+        return make_failure(errc::invalid_options, refused.detail(), refused.cause());
     }
-    connection_->note_established();
-    if (!search_) {
-        accept(identity);
-        return;
-    }
-    // The server may have been paused before it has answered, and replaced meanwhile. It would not know that, and
-    // confirm and grant locks that the new master has granted to others.
-    unconfirmed_ = identity;
-    search_->confirm(where_);
 }
 
-void session::accept(const connection_setup::identity& identity)
+void session::make_search()
 {
-    if (const auto old = std::exchange(search_, nullptr))
-        old->stop();
-    identity_ = identity;
-    plan().note_accepted();
-    opened();
+    search_ = std::make_shared<sentinel_search>(
+        factory_, config_, [self = owner_.keep(*this)](const endpoint& master, const failure_ptr& why) {
+            self->where_ = master;
+            self->not_found_ = why;
+            self->resume();
+        });
 }
 
-void session::connection_ended(const error_code& code)
+remote::coroutine session::find_master(std::function<void()> ask)
 {
-    const auto untrusted = plan().open() ? nullptr : connection_->certificate_failure(code);
-    const auto why = untrusted ? untrusted : lost_connection(address(), code);
-    if (try_next_address(why))
-        return;
-    if (untrusted) {
-        refuse(untrusted);
-        return;
+    co_await suspended(std::move(ask));
+    if (end_)
+        co_await fail(end_failure());
+    if (not_found_)
+        co_await fail(not_found_);
+}
+
+void session::make_connection()
+{
+    connection_ = factory_.make(where_);
+    connection_->run([self = owner_.keep(*this), current = connection_](const error_code& code) {
+        // The driver may still hold requests that wait for a connection. Closing ends them.
+        current->close();
+        if (self->connection_ != current)
+            return;
+        self->end_ = current->translate_error(code);
+        self->resume();
+    });
+}
+
+void session::send(boost::redis::request commands)
+{
+    connection_->exec(
+        std::move(commands), [self = owner_.keep(*this), current = connection_](const reply_list& replies) {
+            if (self->connection_ != current)
+                return;
+            self->replies_ = replies;
+            self->resume();
+        });
+}
+
+remote::coroutine session::greet(failure_ptr& refused)
+{
+    boost::redis::request greeting;
+    push_greeting(greeting, config_.where);
+    co_await exec(std::move(greeting));
+    if (end_) {
+        refused = end_failure();
+        co_return;
     }
-    set_problem(plan().demoted() ? make_replica_failure() : why);
-    on(code == asio::error::timed_out ? event::silent : event::lost, code);
+    auto result = read_greeting(config_.where, replies_);
+    refused = result.refused;
+    if (refused)
+        co_return;
+    if (result.in_cluster && !config_.has_hash_tag()) {
+        // Without a hash tag, the keys of a script (the lock and the probe key) may be in different slots, and the
+        // server refuses the script. A first acquire uses only the lock's key, so the server would grant a lock that
+        // cannot be released.
+        refused = make_failure(errc::misconfigured_backend,
+            "the server is a node of a Redis Cluster: give a prefix with braces, so that all keys share a slot");
+        co_return;
+    }
+    if (result.may_have_replicas)
+        replicas_seen_.store(true, std::memory_order_relaxed);
+    identity_ = std::move(result.identity);
+    for (auto& each : result.warnings)
+        reports_.warn(each);
+    connection_->disable_nagle();
 }
 
-bool session::try_next_address(const failure_ptr& why)
+remote::coroutine session::prepare(failure_ptr& refused)
 {
-    // There is a search only until the connection is open. A server that ends an accepted connection is tried again
-    // after a delay.
-    const auto search = search_;
-    if (!search || unconfirmed_)
-        return false;
-    drop_connection();
-    search->request_next(why);
-    return true;
+    lost_.on_connected_to(identity_.process);
+    const auto killed = lost_.connections_to_close();
+    boost::redis::request commands;
+    for (const auto& each : killed)
+        commands.push("CLIENT", "KILL", "ID", each.id);
+    push_rights_check(commands, config_);
+    if (!config_.plain())
+        anchor_.push(commands, script::form::whole);
+    co_await exec(std::move(commands));
+    if (end_) {
+        refused = end_failure();
+        co_return;
+    }
+    for (std::size_t i = 0; i < killed.size(); ++i) {
+        if (replies_[i].is(reply::kind::number)) {
+            lost_.on_closed_by_server(killed[i].number);
+            continue;
+        }
+        // After a temporary error the user may be allowed to kill connections, so they must be killed later.
+        if (auto why = detail::refusal(replies_[i]); why->code == errc::unavailable) {
+            refused = std::move(why);
+            co_return;
+        }
+        lost_.on_close_refused(killed[i].number);
+    }
+    auto allowed = read_rights(replies_[killed.size()], replies_[killed.size() + 1], replies_[killed.size() + 2]);
+    refused = std::move(allowed.refused);
+    if (refused)
+        co_return;
+    sorted_sets_refused_ = std::move(allowed.sorted_sets_refused);
+    for (auto& each : allowed.warnings)
+        reports_.warn(each);
+    if (!config_.plain() && !replies_.back().is(reply::kind::number)) {
+        refused = detail::refusal(replies_.back());
+        co_return;
+    }
+    anchor_.note_raised(lease_clock::now());
+}
+
+failure_ptr session::end_failure()
+{
+    const auto untrusted = connection_->certificate_failure(*end_);
+    return untrusted ? untrusted : lost_connection(address(), *end_);
 }
 
 void session::give_up()
@@ -135,16 +216,20 @@ void session::give_up()
 
 void session::disconnect()
 {
+    run_ = {};
+    drop_search();
+    drop_connection();
+}
+
+void session::drop_search()
+{
     if (const auto old = std::exchange(search_, nullptr))
         old->stop();
-    drop_connection();
 }
 
 void session::drop_connection()
 {
-    unconfirmed_.reset();
-    if (const auto old = std::exchange(setup_, nullptr))
-        old->stop();
+    end_.reset();
     if (connection_)
         connection_->close();
     factory_.drop(connection_);

@@ -2,21 +2,28 @@
 #pragma once
 
 #include "redis/connection/connection_factory.hpp"
-#include "redis/connection/connection_setup.hpp"
 #include "redis/connection/sentinel_search.hpp"
+#include "redis/reply.hpp"
+#include "redis/scripts/fence_anchor.hpp"
 #include "remote/requests/connection_loop.hpp"
+#include "remote/requests/coroutine.hpp"
 #include "remote/requests/lost_requests.hpp"
 
 #include <boost/asio/any_io_executor.hpp>
+#include <boost/redis/request.hpp>
 
 #include <atomic>
+#include <coroutine>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 
 namespace colock::inline v0::redis::detail {
 
-/// The connection for commands: finds the server, connects, and sets the connection up.
+/// The connection for commands. The coroutine `run` is the life of one connection. It is destroyed, wherever it is
+/// suspended, when the connection is given up.
 ///
 /// Thread safety: none; belongs to the strand.
 class session final : public remote::connection_loop
@@ -48,32 +55,80 @@ private:
     void connect() override;
     void disconnect() override;
     [[nodiscard]] std::string address() const override;
-    void connect_to(const endpoint& where);
-    /// The Sentinels name this address.
-    void on_named(const endpoint& master);
-    void on_set_up(const failure_ptr& refused, const connection_setup::identity& identity);
-    /// Uses the connection, which was set up.
-    void accept(const connection_setup::identity& identity);
-    void connection_ended(const error_code& code);
-    /// Tries the next address that the Sentinels have named. Returns false if the address is not from Sentinels, or if
-    /// the server has accepted the connection.
-    bool try_next_address(const failure_ptr& why);
+
+    /// The life of one connection.
+    [[nodiscard]] remote::coroutine run();
+    /// Stores the address that the Sentinels name in `where_`. Fails if they name none, or if the connection ends.
+    /// \param ask makes the search call its handler
+    [[nodiscard]] remote::coroutine find_master(std::function<void()> ask);
+    /// Authenticates, and checks the server.
+    /// \param refused is set to the reason why the server cannot be used, if it cannot
+    [[nodiscard]] remote::coroutine greet(failure_ptr& refused);
+    /// Kills earlier connections of this client, checks the user's rights, and raises the fence counter.
+    /// \param refused is set to the reason why the server cannot be used, if it cannot
+    [[nodiscard]] remote::coroutine prepare(failure_ptr& refused);
+    [[nodiscard]] failure_ptr read_tls_files();
+    void make_search();
+    void make_connection();
+    void send(boost::redis::request commands);
+    [[nodiscard]] failure_ptr end_failure();
+    void drop_search();
     void drop_connection();
+
+    /// Suspends a coroutine until `resume` is called. Calls `begin` when the coroutine is suspended, so `begin` may
+    /// resume or destroy it.
+    template <class Begin>
+    [[nodiscard]] auto suspended(Begin begin)
+    {
+        struct awaitable
+        {
+            session& self;
+            Begin begin;
+
+            [[nodiscard]] bool await_ready() const noexcept { return false; }
+            void await_suspend(std::coroutine_handle<> waiting)
+            {
+                self.waiting_ = waiting;
+                // This object does not outlive the coroutine.
+                auto function = std::move(begin);
+                function();
+            }
+            void await_resume() const noexcept {}
+        };
+        return awaitable{*this, std::move(begin)};
+    }
+    void resume() { std::exchange(waiting_, nullptr).resume(); }
+    /// Ends the attempt to connect.
+    [[nodiscard]] auto fail(failure_ptr why)
+    {
+        return suspended([this, why = std::move(why)] { fail_to_connect(why); });
+    }
+    /// Sends commands, and suspends the coroutine until `replies_` has the replies, or until the connection has ended.
+    [[nodiscard]] auto exec(boost::redis::request commands)
+    {
+        return suspended([this, commands = std::move(commands)]() mutable { send(std::move(commands)); });
+    }
 
     const settings& config_;
     connection_factory& factory_;
     fence_anchor& anchor_;
     std::atomic<bool>& replicas_seen_;
     std::shared_ptr<sentinel_search> search_;
-    std::shared_ptr<connection_setup> setup_;
     std::shared_ptr<server_connection> connection_;
     endpoint where_;
-    connection_setup::identity identity_;
-    /// Identity of the server that has accepted the current connection, until the Sentinels have confirmed that it is
-    /// the master.
-    std::optional<connection_setup::identity> unconfirmed_;
+    remote::lost_requests::identity identity_;
     failure_ptr sorted_sets_refused_;
     remote::lost_requests lost_;
+
+    // What the coroutine was resumed with.
+    reply_list replies_;
+    /// Why the Sentinels name no server; null if they name `where_`.
+    failure_ptr not_found_;
+    /// The error with which the connection has ended.
+    std::optional<error_code> end_;
+
+    std::coroutine_handle<> waiting_;
+    remote::coroutine run_;
 };
 
 } // namespace colock::inline v0::redis::detail
