@@ -45,9 +45,7 @@ remote::coroutine session::run()
         co_await greet(refused);
         if (!refused)
             co_await prepare(refused);
-        if (!refused)
-            connection_->note_established();
-        else if (!search_)
+        if (refused && !search_)
             co_await fail(std::move(refused));
         if (!search_)
             break;
@@ -198,6 +196,7 @@ remote::coroutine session::prepare(failure_ptr& refused)
         co_return;
     }
     anchor_.note_raised(lease_clock::now());
+    connection_->note_established();
 }
 
 failure_ptr session::end_failure()
