@@ -10,7 +10,10 @@
 #include <colock/token.hpp>
 
 #include <array>
+#include <cstddef>
+#include <span>
 #include <string>
+#include <string_view>
 #include <utility>
 
 namespace colock::inline v0::mongo::detail {
@@ -22,13 +25,6 @@ constexpr std::int64_t ttl = 60'000;
 /// Maximum number of attempts of an update that conflicts with updates of other clients.
 constexpr int max_attempts = 5;
 constexpr auto wrong_outcome = "a statement that must fail succeeded, or a statement that must succeed failed";
-
-const command_template& removal()
-{
-    static const command_template text(
-        R"({"delete":"?c","deletes":[{"q":{"_id":"?k"},"limit":1}],)" + templates::write_concern + "}");
-    return text;
-}
 
 bool find_inside(const bson_iter_t& fields, const char* path, bson_iter_t& into)
 {
@@ -77,84 +73,76 @@ std::string reason_in_indexes(const document& reply)
     return reason;
 }
 
-bool holds(const lock_view& seen, const std::string& who, std::int64_t request)
+/// A command, and what its reply has to show.
+struct check_step
 {
-    const auto* const held = seen.find(who);
-    return held && held->request == request && held->fence > 0;
+    enum fact : unsigned
+    {
+        nothing = 0,
+        foreign = 1,
+        exists = 2,
+        missing = 4,
+        /// The first token holds the lock, and the number of its request is the number of this step.
+        first_holds = 8,
+        first_absent = 16,
+        second_absent = 32,
+        second_waits = 64,
+    };
+
+    const command_template& command;
+    /// Whether the request contains the first of the two tokens, not the second.
+    bool uses_first_token;
+    std::int64_t number;
+    /// Facts, combined by '|'.
+    unsigned expected;
+    /// Error if the reply does not show them.
+    const char* failure;
+};
+
+unsigned facts_in(
+    const lock_view& seen, const std::string& first_token, const std::string& second_token, std::int64_t number)
+{
+    using enum check_step::fact;
+    const auto* const held = seen.find(first_token);
+    const auto if_true = [](bool condition, check_step::fact which) { return condition ? which : nothing; };
+    return if_true(seen.is_foreign(), foreign) | if_true(seen.exists(), exists) | if_true(!seen.exists(), missing) |
+           if_true(held && held->request == number && held->fence > 0, first_holds) | if_true(!held, first_absent) |
+           if_true(!seen.find(second_token), second_absent) | if_true(seen.writer() == second_token, second_waits);
+}
+
+std::span<const check_step> all_steps()
+{
+    using enum check_step::fact;
+    constexpr bool first = true;
+    constexpr bool second = false;
+    static const auto& all = commands::get();
+    static const command_template removal(
+        R"({"delete":"?c","deletes":[{"q":{"_id":"?k"},"limit":1}],)" + templates::write_concern + "}");
+    static const check_step steps[] = {
+        {all.refuse, first, 1, foreign, "a document of another program was taken for a lock"},
+        // The reply shows the document after the command above and this one.
+        {all.exclusive_queues.with_ttl, first, 1, foreign, "a document of another program was changed"},
+        {removal, first, 1, nothing, nullptr},
+        {all.first_exclusive_queues.with_ttl, first, 1, first_holds, "a free lock was not granted"},
+        {all.first_exclusive_queues.with_ttl, second, 1, first_holds | second_absent,
+            "a lock that is held was granted to another"},
+        {all.shared_once.with_ttl, second, 1, first_holds | second_absent, "an exclusive lock was shared"},
+        {all.extend_exclusive.with_ttl, first, 2, first_holds, "a lock was not extended"},
+        {all.release_exclusive, first, 3, exists | first_absent, "a lock was not released"},
+        {all.release_exclusive, first, 3, missing, "a lock was released twice"},
+        {all.shared_once.with_ttl, first, 1, first_holds, "a lock was not shared"},
+        {all.shared_once.with_ttl, second, 1, first_holds | second_absent, "a semaphore has more holders than it may"},
+        {all.exclusive_queues.with_ttl, second, 1, first_holds | second_absent | second_waits,
+            "a shared lock was granted to a writer"},
+        {all.release_shared, first, 2, exists | first_absent, "a shared lock was not released"},
+        {all.refuse, second, 2, second_waits, "the mark of a waiting writer was lost"},
+        {all.exclusive_once.with_ttl, second, 3, exists | second_absent, "a token that was refused was granted a lock"},
+        {removal, second, 0, nothing, nullptr},
+    };
+    return steps;
 }
 
 } // namespace
-
-struct server_check::step
-{
-    using token_ref = const std::string&;
-
-    const char* what;
-    const command_template& (*get_template)();
-    /// Whether the request contains the first of the two tokens, not the second.
-    bool uses_first_token;
-    /// Number of the request.
-    std::int64_t number;
-    bool (*is_right)(const lock_view&, token_ref first, token_ref second);
-};
-
-const std::array<server_check::step, 15> server_check::steps{{
-    {"a document of another program was taken for a lock",
-        []() -> const command_template& { return commands::get().refuse; }, true, 1,
-        [](const lock_view& seen, step::token_ref, step::token_ref) { return seen.is_foreign(); }},
-    // The reply shows the document after both commands.
-    {"a document of another program was changed",
-        []() -> const command_template& { return commands::get().exclusive_queues.with_ttl; }, true, 1,
-        [](const lock_view& seen, step::token_ref, step::token_ref) { return seen.is_foreign(); }},
-    {"a document was not deleted", &removal, true, 1,
-        [](const lock_view&, step::token_ref, step::token_ref) { return true; }},
-    {"a free lock was not granted",
-        []() -> const command_template& { return commands::get().first_exclusive_queues.with_ttl; }, true, 1,
-        [](const lock_view& seen, step::token_ref first, step::token_ref) { return holds(seen, first, 1); }},
-    {"a lock that is held was granted to another",
-        []() -> const command_template& { return commands::get().first_exclusive_queues.with_ttl; }, false, 1,
-        [](const lock_view& seen, step::token_ref first, step::token_ref second) {
-            return holds(seen, first, 1) && !seen.find(second);
-        }},
-    {"an exclusive lock was shared", []() -> const command_template& { return commands::get().shared_once.with_ttl; },
-        false, 1,
-        [](const lock_view& seen, step::token_ref first, step::token_ref second) {
-            return holds(seen, first, 1) && !seen.find(second);
-        }},
-    {"a lock was not extended", []() -> const command_template& { return commands::get().extend_exclusive.with_ttl; },
-        true, 2, [](const lock_view& seen, step::token_ref first, step::token_ref) { return holds(seen, first, 2); }},
-    {"a lock was not released", []() -> const command_template& { return commands::get().release_exclusive; }, true, 3,
-        [](const lock_view& seen, step::token_ref first, step::token_ref) {
-            return seen.exists() && !seen.find(first);
-        }},
-    {"a lock was released twice", []() -> const command_template& { return commands::get().release_exclusive; }, true,
-        3, [](const lock_view& seen, step::token_ref, step::token_ref) { return !seen.exists(); }},
-    {"a lock was not shared", []() -> const command_template& { return commands::get().shared_once.with_ttl; }, true, 1,
-        [](const lock_view& seen, step::token_ref first, step::token_ref) { return holds(seen, first, 1); }},
-    {"a semaphore has more holders than it may",
-        []() -> const command_template& { return commands::get().shared_once.with_ttl; }, false, 1,
-        [](const lock_view& seen, step::token_ref first, step::token_ref second) {
-            return holds(seen, first, 1) && !seen.find(second);
-        }},
-    {"a shared lock was granted to a writer",
-        []() -> const command_template& { return commands::get().exclusive_queues.with_ttl; }, false, 1,
-        [](const lock_view& seen, step::token_ref first, step::token_ref second) {
-            return holds(seen, first, 1) && !seen.find(second) && seen.writer() == second;
-        }},
-    {"a shared lock was not released", []() -> const command_template& { return commands::get().release_shared; }, true,
-        2,
-        [](const lock_view& seen, step::token_ref first, step::token_ref) {
-            return seen.exists() && !seen.find(first);
-        }},
-    {"what a writer has left was not taken back", []() -> const command_template& { return commands::get().refuse; },
-        false, 2,
-        [](const lock_view& seen, step::token_ref, step::token_ref second) { return seen.writer() == second; }},
-    {"a token that was refused was granted a lock",
-        []() -> const command_template& { return commands::get().exclusive_once.with_ttl; }, false, 3,
-        [](const lock_view& seen, step::token_ref, step::token_ref second) {
-            return seen.exists() && !seen.find(second);
-        }},
-}};
 
 server_check::server_check(
     const settings& config, std::shared_ptr<connection_pool> on, handler on_end, failure_handler on_failure)
@@ -173,71 +161,84 @@ void server_check::stop() noexcept
         command->drop();
 }
 
-void server_check::ask(
-    const command_template& which, const std::string& who, std::int64_t number, callback_command::handler then)
+server_check::awaited_answer server_check::answer_to(
+    const command_template& command, const std::string& token, std::int64_t number)
 {
     const auto now = clock_.latest(lease_clock::now());
-    const auto next = std::make_shared<callback_command>(config_.database,
-        which.filled({{"c", std::string_view(config_.collection)}, {"k", &id_}, {"t", std::string_view(who)},
-            {"u", std::string_view(second_)}, {"x", ttl}, {"l", now + ttl}, {"e", number}, {"f", now}, {"o", &owner_},
-            {"n", std::int64_t{1}}, {"m", config_.operation_timeout.count()}, {"b", now + ttl},
-            {"v", std::string_view(first_)}}),
-        std::move(then));
-    pending_ = next;
-    pool_->ask(next, lease_clock::now() + config_.operation_timeout);
+    auto filled = command.filled({{"c", std::string_view(config_.collection)}, {"k", &id_},
+        {"t", std::string_view(token)}, {"u", std::string_view(second_)}, {"x", ttl}, {"l", now + ttl}, {"e", number},
+        {"f", now}, {"o", &owner_}, {"n", std::int64_t{1}}, {"m", config_.operation_timeout.count()}, {"b", now + ttl},
+        {"v", std::string_view(first_)}});
+    const auto resume = [self = shared_from_this()](const answer& got) {
+        self->got_ = &got;
+        self->waiting_.resume();
+    };
+    return {*this, std::make_shared<callback_command>(config_.database, std::move(filled), resume)};
 }
 
-void server_check::check_collection()
+remote::coroutine server_check::check_all()
 {
-    static const command_template command(R"({"listCollections":1,"filter":{"name":"?c"}})");
-    check_listing(command, &reason_in_collections, &server_check::check_indexes);
+    // Many users have no right to list collections or indexes. Then an unsuitable collection is recognized by the
+    // statements that it refuses.
+    static const command_template list_collections(R"({"listCollections":1,"filter":{"name":"?c"}})");
+    static const command_template list_indexes(R"({"listIndexes":"?c"})");
+    co_await check_listing(list_collections, &reason_in_collections);
+    if (!has_ended())
+        co_await check_listing(list_indexes, &reason_in_indexes);
+    if (!has_ended())
+        co_await read_clock();
+    if (!has_ended())
+        co_await check_batch();
+    if (!has_ended())
+        co_await check_steps();
+    end(nullptr);
 }
 
-void server_check::check_indexes()
+remote::coroutine server_check::check_code()
 {
-    static const command_template command(R"({"listIndexes":"?c"})");
-    check_listing(command, &reason_in_indexes, &server_check::check_clock);
+    const auto& got = co_await answer_to(commands::get().check_code, first_, 1);
+    if (read_code(got, statement_errors(got.reply)))
+        co_await read_clock();
+    end(nullptr);
 }
 
-void server_check::check_listing(const command_template& command, finder find_reason, void (server_check::*then)())
+remote::coroutine server_check::check_listing(
+    const command_template& command, std::string (*find_reason)(const document& reply))
 {
-    ask(command, first_, 0, [self = shared_from_this(), find_reason, then](const answer& got) {
-        const bool is_done = judge(got) == verdict::done;
-        // A refusal means that the user may not list them, or that there are none yet.
-        if (!is_done && failure_of(got, changes_nothing, effect::reads)->code == errc::unavailable &&
-            !self->require_done(got))
-            return;
-        if (const auto reason = find_reason(got.reply); is_done && !reason.empty())
-            self->end(unsuitable_collection(reason));
-        else
-            (self.get()->*then)();
-    });
+    const auto& got = co_await answer_to(command, first_);
+    if (judge(got) == verdict::done) {
+        if (const auto reason = find_reason(got.reply); !reason.empty())
+            end(unsuitable_collection(reason));
+    } else if (failure_of(got, changes_nothing, effect::reads)->code == errc::unavailable) {
+        // Any other refusal means that the user may not list them, or that there are none yet.
+        static_cast<void>(require_done(got));
+    }
 }
 
-void server_check::read_clock(void (server_check::*then)())
+remote::coroutine server_check::read_clock()
 {
-    ask(commands::get().clock, first_, 0, [self = shared_from_this(), then](const answer& got) {
+    for (int attempt = 1;; ++attempt) {
+        const auto& got = co_await answer_to(commands::get().clock, first_);
         const auto time = read_time(got.reply);
-        // Some servers answer inserts that race each other without a document.
+        // When inserts race, some servers reply without a document.
         const bool is_conflict =
             is_raced_insert(got) || judge(got) == verdict::conflict || (got.what == answer::kind::done && !time);
-        if (is_conflict && ++self->clock_conflicts_ < max_attempts) {
-            self->read_clock(then);
-            return;
-        }
-        if (!self->require_done(got))
-            return;
-        if (!time) {
-            self->fail_check("it does not return its time");
-            return;
-        }
-        self->clock_.update(*time, got.asked, lease_clock::now());
-        (self.get()->*then)();
-    });
+        if (is_conflict && attempt < max_attempts)
+            continue;
+        if (!require_done(got))
+            co_return;
+        if (time)
+            clock_.update(*time, got.asked, lease_clock::now());
+        else
+            fail_check("it does not return its time");
+        co_return;
+    }
 }
 
-bool server_check::read_code(const statement_errors& errors)
+bool server_check::read_code(const answer& got, const statement_errors& errors)
 {
+    if (got.what != answer::kind::done || lacks_confirmation(got))
+        return require_done(got);
     const auto* const error = errors.find(0);
     if (error && has_other_meaning(error->code))
         return require_done(*error);
@@ -249,52 +250,39 @@ bool server_check::read_code(const statement_errors& errors)
     return true;
 }
 
-void server_check::learn_code()
+remote::coroutine server_check::check_batch()
 {
-    ask(commands::get().check_code, first_, 1, [self = shared_from_this()](const answer& got) {
-        const statement_errors errors(got.reply);
-        if (got.what != answer::kind::done || lacks_confirmation(got))
-            static_cast<void>(self->require_done(got));
-        else if (self->read_code(errors))
-            self->read_clock(&server_check::succeed);
-    });
+    const auto& got = co_await answer_to(commands::get().check_batched, first_, 1);
+    const statement_errors errors(got.reply);
+    if (!read_code(got, errors))
+        co_return;
+    // Which statements of `check_batched` have to fail, in their order.
+    constexpr std::array is_refused{true, false, true, true, false, true, false, true, true, true, false, false, true,
+        false, true, false, true, false};
+    bool is_right = errors.accounts_for(is_refused.size());
+    for (std::size_t i = 0; i < is_refused.size(); ++i) {
+        const auto* const error = errors.find(i);
+        // A statement that has to succeed may fail with this code as well, if the server uses one code for all errors.
+        if (error && (!is_refused[i] || error->code != no_change_code_) && !require_done(*error))
+            co_return;
+        is_right = is_right && is_refused[i] == (error != nullptr);
+    }
+    if (!is_right)
+        fail_check(wrong_outcome);
 }
 
-void server_check::check_batch()
+remote::coroutine server_check::check_steps()
 {
-    ask(commands::get().check_batched, first_, 1, [self = shared_from_this()](const answer& got) {
-        const statement_errors errors(got.reply);
-        if (got.what != answer::kind::done || lacks_confirmation(got)) {
-            static_cast<void>(self->require_done(got));
-            return;
+    for (const auto& each : all_steps()) {
+        const auto& got = co_await answer_to(each.command, each.uses_first_token ? first_ : second_, each.number);
+        if (!require_done(got))
+            co_return;
+        const auto facts = facts_in(lock_view::of_answer(got.reply), first_, second_, each.number);
+        if ((facts & each.expected) != each.expected) {
+            fail_check(each.failure);
+            co_return;
         }
-        if (!self->read_code(errors))
-            return;
-        // Which statements of `check_batched` have to fail, in their order.
-        constexpr std::array is_refused{true, false, true, true, false, true, false, true, true, true, false, false,
-            true, false, true, false, true, false};
-        bool is_right = errors.accounts_for(is_refused.size());
-        for (std::size_t i = 0; i < is_refused.size(); ++i) {
-            const auto* const error = errors.find(i);
-            // A statement that has to succeed may fail with this code as well, if the server uses one code for all
-            // errors.
-            if (error && (!is_refused[i] || error->code != self->no_change_code_) && !self->require_done(*error))
-                return;
-            is_right = is_right && is_refused[i] == (error != nullptr);
-        }
-        if (is_right)
-            self->take_step(0);
-        else
-            self->fail_check(wrong_outcome);
-    });
-}
-
-void server_check::take_step(std::size_t which)
-{
-    const bool is_last = which == steps.size();
-    ask(is_last ? removal() : steps[which].get_template(), !is_last && steps[which].uses_first_token ? first_ : second_,
-        is_last ? 0 : steps[which].number,
-        [self = shared_from_this(), which](const answer& got) { self->answered(which, got); });
+    }
 }
 
 bool server_check::require_done(const answer& got)
@@ -309,19 +297,6 @@ bool server_check::require_done(const answer& got)
         callback(got, no_change_code_);
     end(failure_of(got, no_change_code_, effect::reads));
     return false;
-}
-
-void server_check::answered(std::size_t which, const answer& got)
-{
-    const bool is_last = which == steps.size();
-    if (!require_done(got))
-        return;
-    if (is_last)
-        succeed();
-    else if (steps[which].is_right(lock_view::of_answer(got.reply), first_, second_))
-        take_step(which + 1);
-    else
-        fail_check(steps[which].what);
 }
 
 void server_check::fail_check(const std::string& what)

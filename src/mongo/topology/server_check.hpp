@@ -7,15 +7,16 @@
 #include "mongo/driver/command_template.hpp"
 #include "mongo/driver/server_clock.hpp"
 #include "mongo/settings.hpp"
+#include "remote/requests/coroutine.hpp"
 
 #include <colock/spi/adapter.hpp>
 
-#include <array>
-#include <cstddef>
+#include <coroutine>
 #include <cstdint>
 #include <functional>
 #include <memory>
 #include <string>
+#include <utility>
 
 namespace colock::inline v0::mongo::detail {
 
@@ -32,15 +33,15 @@ public:
     using handler = std::function<void(const failure_ptr& why)>;
     using failure_handler = std::function<void(const answer& got, std::int32_t no_change_code)>;
 
-    /// \param on_failure receives the answer to each command that was not carried out and ends the check, and the value
-    /// of `no_change_code` at that time
+    /// \param on_failure called before `on_end` if a command was not carried out, with its answer and the value of
+    /// `no_change_code` at that time
     server_check(
         const settings& config, std::shared_ptr<connection_pool> on, handler on_end, failure_handler on_failure);
 
-    /// One of these two functions must be called, once. `start` checks everything. `learn_code` determines only the
-    /// code and the clock of a server whose kind was checked before.
-    void start() { check_collection(); }
-    void learn_code();
+    /// One of these two functions must be called, once. `start` checks everything. `learn_code` determines only
+    /// `no_change_code` and the clock, of a server that was checked before.
+    void start() { (frame_ = check_all()).start(); }
+    void learn_code() { (frame_ = check_code()).start(); }
     void stop() noexcept;
 
     /// Code with which the server fails a statement that must change nothing. Valid after a successful check.
@@ -49,37 +50,49 @@ public:
     [[nodiscard]] const server_clock& clock() const noexcept { return clock_; }
 
 private:
-    struct step;
-    static const std::array<step, 15> steps;
+    struct awaited_answer
+    {
+        server_check& self;
+        std::shared_ptr<callback_command> request;
 
-    // Many users have no right to list collections or indexes. Then an unsuitable collection is recognized by the
-    // statements that it refuses.
-    void check_collection();
-    void check_indexes();
-    /// Returns why the collection is unsuitable, or an empty text.
-    using finder = std::string (*)(const document& reply);
-    void check_listing(const command_template& command, finder find_reason, void (server_check::*then)());
-    void check_clock() { read_clock(&server_check::check_batch); }
+        [[nodiscard]] bool await_ready() const noexcept { return false; }
+        /// The pool gets the only reference. A reference in the coroutine would form a cycle.
+        void await_suspend(std::coroutine_handle<> waiting)
+        {
+            self.waiting_ = waiting;
+            self.pending_ = request;
+            self.pool_->ask(std::move(request), lease_clock::now() + self.config_.operation_timeout);
+        }
+        const answer& await_resume() const noexcept { return *self.got_; }
+    };
+
+    remote::coroutine check_all();
+    remote::coroutine check_code();
+    /// \param find_reason returns why the collection is unsuitable, or an empty text
+    remote::coroutine check_listing(const command_template& command, std::string (*find_reason)(const document& reply));
     /// Must not be the first step: the first command also has to authenticate, so its reply arrives late.
-    void read_clock(void (server_check::*then)());
-    void check_batch();
-    /// Reads the code from the first statement, which has to fail. Returns false if it has no such code, and the check
-    /// has ended.
-    [[nodiscard]] bool read_code(const statement_errors& errors);
-    void ask(
-        const command_template& which, const std::string& who, std::int64_t number, callback_command::handler then);
-    /// Ends the check with a failure unless the command was carried out. Returns whether it was.
+    remote::coroutine read_clock();
+    remote::coroutine check_batch();
+    remote::coroutine check_steps();
+
+    /// `co_await` of the result sends the filled command, and returns its answer. The reference is valid until the
+    /// coroutine is suspended again.
+    [[nodiscard]] awaited_answer answer_to(
+        const command_template& command, const std::string& token, std::int64_t number = 0);
+
+    // These functions return false if the check has ended with a failure.
+
+    /// Reads the code from the first statement, which has to fail.
+    [[nodiscard]] bool read_code(const answer& got, const statement_errors& errors);
     [[nodiscard]] bool require_done(const answer& got);
+
     void fail_check(const std::string& what);
-    void take_step(std::size_t which);
-    void answered(std::size_t which, const answer& got);
-    void succeed() { end(nullptr); }
     void end(const failure_ptr& why);
+    [[nodiscard]] bool has_ended() const noexcept { return on_end_ == nullptr; }
 
     const settings& config_;
     const std::shared_ptr<connection_pool> pool_;
     server_clock clock_;
-    int clock_conflicts_ = 0;
     handler on_end_;
     failure_handler on_failure_;
     /// Command in progress. Its connection owns the command, and the command keeps this object alive.
@@ -89,6 +102,9 @@ private:
     const std::string first_;
     const std::string second_;
     std::int32_t no_change_code_ = changes_nothing;
+    const answer* got_ = nullptr;
+    std::coroutine_handle<> waiting_;
+    remote::coroutine frame_;
 };
 
 } // namespace colock::inline v0::mongo::detail
