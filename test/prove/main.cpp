@@ -37,6 +37,7 @@
 #include <utility>
 #include <vector>
 
+#include <sys/prctl.h>
 #include <sys/types.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -175,6 +176,8 @@ private:
             .end = end_,
             .lasting_locks = how_.lasting_locks && !may_be_killed(at)};
         at.id = in_child([&] {
+            // The process must not outlive this one, which may fail.
+            ::prctl(PR_SET_PDEATHSIG, SIGKILL);
             // A process that does not end by itself is ended by a signal, and reported.
             ::alarm(static_cast<unsigned>(how_.seconds) + 120);
             try {
