@@ -30,7 +30,7 @@ struct client::parts final : runtime
 };
 
 client::client(detail::settings checked)
-    : operation_client(std::move(checked), {.started_per_handler = pipeline::max_in_flight * batch_size::max},
+    : operation_client(std::move(checked), {.started_per_handler = pipeline::max_batches_in_flight * batch_size::max},
           {.can_start = [this](const remote::operation&) { return active_parts().sender.can_start(); },
               .send = [this] { active_parts().sender.send(); }}),
       // Sentinels promote replicas, so a server that is found through them has replicas.

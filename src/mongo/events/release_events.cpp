@@ -75,12 +75,12 @@ void release_events::note_decision()
 void release_events::follow_requests()
 {
     if (!requests_.has_change_streams()) {
-        on(event::requests_here);
-        on(event::wanted);
+        handle(event::requests_here);
+        handle(event::wanted);
         return;
     }
     // The change stream was opened on the previous server.
-    on(plan().ready() ? event::requests_elsewhere : event::requests_here);
+    handle(plan().ready() ? event::requests_elsewhere : event::requests_here);
 }
 
 void release_events::connect()
@@ -106,7 +106,7 @@ void release_events::opened(const answer& got)
 {
     if (judge(got) == verdict::done) {
         cursor_ = cursor_of(got);
-        on(event::connected_here);
+        handle(event::connected_here);
         if (const auto keys = changed_keys(got); !keys.empty())
             wake_all(sources_.wake_keys(keys));
         ask_for_more();
@@ -118,11 +118,11 @@ void release_events::opened(const answer& got)
     }
     // A failed login says nothing about change streams.
     if (is_temporary(got) || got.code == authentication_failed) {
-        on(event::refused);
+        handle(event::refused);
         return;
     }
     warn_of_polling(got);
-    on(event::denied);
+    handle(event::denied);
 }
 
 void release_events::warn_of_polling(const answer& refusal)
@@ -154,7 +154,7 @@ void release_events::received(const answer& got)
         return;
     }
     // The stream is confirmed only here, because a server may open change streams and refuse every getMore.
-    on(event::confirmed);
+    handle(event::confirmed);
     const auto keys = changed_keys(got);
     // The stream continues first, because the woken handlers may take long.
     if (keys.empty() && lease_clock::now() - asked_at_ < min_idle_interval)
@@ -180,7 +180,7 @@ void release_events::disconnect()
     kill_cursor();
     if (const auto old = std::exchange(pool_, nullptr))
         asio::post(strand_, [old] { old->close_all(); });
-    on(event::ended);
+    handle(event::ended);
     owner_.arm_timer();
     owner_.finish_close();
 }

@@ -131,7 +131,7 @@ void primary::give_up()
 {
     if (!plan().open())
         return;
-    on(event::given_up);
+    handle(event::given_up);
     lose(asio::error::operation_aborted);
 }
 
@@ -145,7 +145,7 @@ void primary::on_all_stale()
 void primary::lose(const error_code& why)
 {
     const auto old = std::exchange(pool_, nullptr);
-    on(event::lost, why);
+    handle(event::lost, why);
     if (old)
         asio::post(strand_, [old] { old->close_all(); });
 }

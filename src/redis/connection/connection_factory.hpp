@@ -30,7 +30,6 @@ public:
     /// Resets `used`, a connection that has ended or was closed. A posted handler destroys the connection, because the
     /// current handler may belong to it.
     void drop(std::shared_ptr<server_connection>& used) const;
-    /// Number of the connection that was created last.
 
 private:
     const asio::any_io_executor strand_;

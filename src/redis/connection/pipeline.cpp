@@ -24,7 +24,7 @@ pipeline::pipeline(const asio::any_io_executor& strand, remote::client_base& own
 
 bool pipeline::can_start()
 {
-    return next_ || (session_.plan().takes_requests() && in_flight_ < max_in_flight);
+    return next_ || (session_.plan().takes_requests() && batches_in_flight_ < max_batches_in_flight);
 }
 
 void pipeline::add(operation& started)
@@ -60,35 +60,34 @@ void pipeline::send()
     const auto number = connection->number();
     sent->set_connection(number);
     sent->write_request(config_.fence_key, config_.probe_key);
-    ++in_flight_;
+    ++batches_in_flight_;
     auto& sending = *sent;
     connection->exec(sending, [self = owner_.keep(*this), connection, sent = std::move(sent), number](
                                   const error_code& code, std::size_t) mutable {
-        self->answered(std::move(sent), number, code ? connection->translate_error(code) : code);
+        self->batch_ended(std::move(sent), number, code ? connection->translate_error(code) : code);
     });
 }
 
 // Receiving answers.
 
-void pipeline::answered(batch_ptr sent, remote::connection_number on, const error_code& code)
+void pipeline::batch_ended(batch_ptr sent, remote::connection_number number, const error_code& code)
 {
     auto& plan = session_.plan();
-    --in_flight_;
+    --batches_in_flight_;
     if (sent->refused_as_replica())
         plan.demote();
     if (code) {
-        // The requests are recorded as lost before their operations end, because they may still arrive until the
-        // connection is known to be dead.
-        session_.lose_requests(on);
+        // Recorded before the operations end, which ask `lost` whether their requests may still arrive.
+        session_.record_lost_requests(number);
         sent->finish(queue_);
         recycle(std::move(sent));
         queue_.fail_in_flight(make_failure(errc::outcome_unknown, "the connection was lost before the answer", code));
     } else {
         completions_.add(std::move(sent));
     }
-    // All operations of the batch may have ended before.
-    queue_.note_end();
-    if (in_flight_ == 0 && plan.open() && plan.demoted())
+    // If all operations of the batch have ended at their deadlines, the queue does not notice the end of the batch.
+    queue_.notify_if_drained();
+    if (batches_in_flight_ == 0 && plan.open() && plan.demoted())
         session_.connection()->close();
     else if (queue_.waiting_count() > 0)
         queue_.flush();
@@ -107,9 +106,8 @@ void pipeline::complete_answered()
         if (!ends_round)
             continue;
         // Two batches may have been answered together. The requests that follow from the first have to be sent before
-        // the second is completed. Otherwise the requests that follow from both are sent together, and client and
-        // server keep waiting for each other. The driver writes in a handler that runs after the request is submitted,
-        // so this waits for that handler.
+        // the second is completed. Otherwise all new requests are sent together, and client and server work in turns,
+        // not at the same time. The driver writes in a later handler, so the next batch is completed after it.
         is_completion_posted_ = true;
         asio::post(strand_, [self = owner_.keep(*this), is_round_long] {
             self->queue_.flush();
@@ -136,7 +134,7 @@ void pipeline::complete_later(unsigned iterations)
 void pipeline::recycle(batch_ptr used) noexcept
 {
     used->clear();
-    if (spare_.size() < max_in_flight)
+    if (spare_.size() < max_batches_in_flight)
         spare_.push_back(std::move(used));
 }
 

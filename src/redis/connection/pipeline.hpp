@@ -26,23 +26,24 @@ class pipeline
 public:
     /// Maximum number of batches in flight. Further operations stay in the queue, where they are known to be unsent. A
     /// higher limit would not be faster.
-    static constexpr std::size_t max_in_flight = 8;
+    static constexpr std::size_t max_batches_in_flight = 8;
 
     pipeline(const asio::any_io_executor& strand, remote::client_base& owner, const settings& config, session& on,
         remote::request_queue& queue, fence_anchor& anchor);
 
     /// Returns whether an operation can be started.
     [[nodiscard]] bool can_start();
-    /// Adds a started operation to the next batch. Sends the batch if it is full.
+    /// Adds a started operation to the next batch, and sends the batch if it is full. Ends an operation that the server
+    /// would refuse.
     void add(operation& started);
     /// Sends the next batch, if it has any operation.
     void send();
-    [[nodiscard]] bool has_in_flight() const noexcept { return in_flight_ > 0; }
+    [[nodiscard]] bool has_in_flight() const noexcept { return batches_in_flight_ > 0; }
 
 private:
-    void answered(batch_ptr sent, remote::connection_number on, const error_code& code);
+    void batch_ended(batch_ptr sent, remote::connection_number number, const error_code& code);
     /// True if no batch is in flight or waits for its completion.
-    [[nodiscard]] bool is_idle() const noexcept { return in_flight_ == 0 && completions_.empty(); }
+    [[nodiscard]] bool is_idle() const noexcept { return batches_in_flight_ == 0 && completions_.empty(); }
     void complete_answered();
     /// Continues to complete batches in a handler that runs after `iterations` further iterations of the event loop.
     void complete_later(unsigned iterations);
@@ -59,7 +60,7 @@ private:
     batch_ptr next_;
     std::size_t max_next_size_ = 0;
     lease_clock::time_point next_time_{};
-    std::size_t in_flight_ = 0;
+    std::size_t batches_in_flight_ = 0;
     completion_queue completions_;
     /// True while a handler is posted that completes the next batch.
     bool is_completion_posted_ = false;

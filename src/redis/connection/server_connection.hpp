@@ -42,7 +42,7 @@ public:
     /// Connects and reads until the connection is lost, closed, not established within `connect_timeout`, or silent for
     /// two health intervals.
     void run(run_handler on_end);
-    /// Called once the server has answered the greeting, which ends the limit of `connect_timeout`.
+    /// Called once the connection is prepared for requests, which ends the limit of `connect_timeout`.
     void note_established() { health_check_.note_established(shared_from_this()); }
     /// Translates `code`, the result of `run` or of a request, for a connection that was not closed by `close`. Returns
     /// `timed_out` if the server was silent and `connection_reset` if the server has closed the connection.

@@ -54,8 +54,8 @@ remote::coroutine session::run()
             co_await find_master([search = search_, refused] { search->request_next(refused); });
             continue;
         }
-        // The server may have been paused before it has answered, and replaced meanwhile. It would not know that, and
-        // confirm and grant locks that the new master has granted to others.
+        // This server may have been paused, and replaced as the master, before it answered. It would then confirm and
+        // grant locks that the new master has granted to others. So the Sentinels are asked again.
         const auto current = where_;
         co_await find_master([search = search_, current] { search->confirm(current); });
         if (where_ == current)
@@ -64,13 +64,15 @@ remote::coroutine session::run()
     }
     drop_search();
 
-    // 3. Send requests until the connection ends.
+    // 3. Report that the connection is ready. The coroutine is resumed when the connection has ended.
     plan().note_accepted();
     co_await suspended([this] { opened(); });
+
+    // 4. Report the end, after which the coroutine is destroyed.
     co_await suspended([this] {
-        const auto code = *end_;
+        const auto code = *end_error_;
         set_problem(plan().demoted() ? make_replica_failure() : lost_connection(address(), code));
-        on(code == asio::error::timed_out ? event::silent : event::lost, code);
+        handle(code == asio::error::timed_out ? event::silent : event::lost, code);
     });
 }
 
@@ -95,10 +97,10 @@ void session::make_search()
         });
 }
 
-remote::coroutine session::find_master(std::function<void()> ask)
+remote::coroutine session::find_master(std::function<void()> start_query)
 {
-    co_await suspended(std::move(ask));
-    if (end_)
+    co_await suspended(std::move(start_query));
+    if (end_error_)
         co_await fail(end_failure());
     if (not_found_)
         co_await fail(not_found_);
@@ -112,7 +114,7 @@ void session::make_connection()
         current->close();
         if (self->connection_ != current)
             return;
-        self->end_ = current->translate_error(code);
+        self->end_error_ = current->translate_error(code);
         self->resume();
     });
 }
@@ -133,7 +135,7 @@ remote::coroutine session::greet(failure_ptr& refused)
     boost::redis::request greeting;
     push_greeting(greeting, config_.where);
     co_await exec(std::move(greeting));
-    if (end_) {
+    if (end_error_) {
         refused = end_failure();
         co_return;
     }
@@ -168,7 +170,7 @@ remote::coroutine session::prepare(failure_ptr& refused)
     if (!config_.plain())
         anchor_.push(commands, script::form::whole);
     co_await exec(std::move(commands));
-    if (end_) {
+    if (end_error_) {
         refused = end_failure();
         co_return;
     }
@@ -177,7 +179,7 @@ remote::coroutine session::prepare(failure_ptr& refused)
             lost_.on_closed_by_server(killed[i].number);
             continue;
         }
-        // After a temporary error the user may be allowed to kill connections, so they must be killed later.
+        // A temporary error does not prove that the user lacks this right. The next attempt kills these connections.
         if (auto why = detail::refusal(replies_[i]); why->code == errc::unavailable) {
             refused = std::move(why);
             co_return;
@@ -201,15 +203,15 @@ remote::coroutine session::prepare(failure_ptr& refused)
 
 failure_ptr session::end_failure()
 {
-    const auto untrusted = connection_->certificate_failure(*end_);
-    return untrusted ? untrusted : lost_connection(address(), *end_);
+    const auto untrusted = connection_->certificate_failure(*end_error_);
+    return untrusted ? untrusted : lost_connection(address(), *end_error_);
 }
 
 void session::give_up()
 {
     if (!plan().open() || !owner_.demand().has_in_flight)
         return;
-    on(event::given_up);
+    handle(event::given_up);
     connection_->close();
 }
 
@@ -228,7 +230,7 @@ void session::drop_search()
 
 void session::drop_connection()
 {
-    end_.reset();
+    end_error_.reset();
     if (connection_)
         connection_->close();
     factory_.drop(connection_);
@@ -239,7 +241,7 @@ std::string session::address() const
     const auto& place = config_.where;
     if (!place.socket_path.empty())
         return place.socket_path;
-    // Of a single server, the address is known before the first attempt to connect.
+    // The address of a single server is known before the first attempt to connect.
     if (place.master.empty())
         return to_text(place.hosts.front());
     if (!where_.host.empty())

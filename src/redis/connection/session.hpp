@@ -22,8 +22,8 @@
 
 namespace colock::inline v0::redis::detail {
 
-/// The connection for commands. The coroutine `run` is the life of one connection. It is destroyed, wherever it is
-/// suspended, when the connection is given up.
+/// The connection for commands. Each connection is handled by one run of the coroutine `run`, which connects, prepares
+/// the connection, and reports its end. `disconnect` destroys the coroutine where it is suspended.
 ///
 /// Thread safety: none; belongs to the strand.
 class session final : public remote::connection_loop
@@ -43,9 +43,9 @@ public:
     /// Reason why the server permits no shared locks and no locks of groups, or null.
     [[nodiscard]] const failure_ptr& sorted_sets_refused() const noexcept { return sorted_sets_refused_; }
 
-    /// Notes that a connection has ended with unanswered requests. They may still arrive until the connection is known
-    /// to be dead.
-    void lose_requests(remote::connection_number on) { lost_.add(on, identity_); }
+    /// Records that a connection has ended with unanswered requests. They may still arrive until the connection is
+    /// known to be dead.
+    void record_lost_requests(remote::connection_number number) { lost_.add(number, identity_); }
     /// Requests of earlier connections that may still arrive at the server.
     [[nodiscard]] const remote::lost_requests& lost() const noexcept { return lost_; }
 
@@ -56,11 +56,11 @@ private:
     void disconnect() override;
     [[nodiscard]] std::string address() const override;
 
-    /// The life of one connection.
     [[nodiscard]] remote::coroutine run();
-    /// Stores the address that the Sentinels name in `where_`. Fails if they name none, or if the connection ends.
-    /// \param ask makes the search call its handler
-    [[nodiscard]] remote::coroutine find_master(std::function<void()> ask);
+    /// Stores the address that the Sentinels name in `where_`. Does not return if they name none, or if the connection
+    /// ends before.
+    /// \param start_query makes `search_` call its handler
+    [[nodiscard]] remote::coroutine find_master(std::function<void()> start_query);
     /// Authenticates, and checks the server.
     /// \param refused is set to the reason why the server cannot be used, if it cannot
     [[nodiscard]] remote::coroutine greet(failure_ptr& refused);
@@ -75,8 +75,7 @@ private:
     void drop_search();
     void drop_connection();
 
-    /// Suspends a coroutine until `resume` is called. Calls `begin` when the coroutine is suspended, so `begin` may
-    /// resume or destroy it.
+    /// Suspends the current coroutine, and then calls `begin`, which may resume or destroy the coroutine.
     template <class Begin>
     [[nodiscard]] auto suspended(Begin begin)
     {
@@ -89,7 +88,7 @@ private:
             void await_suspend(std::coroutine_handle<> waiting)
             {
                 self.waiting_ = waiting;
-                // This object does not outlive the coroutine.
+                // `begin` is moved to the stack, because the call may destroy this object with the coroutine.
                 auto function = std::move(begin);
                 function();
             }
@@ -98,12 +97,12 @@ private:
         return awaitable{*this, std::move(begin)};
     }
     void resume() { std::exchange(waiting_, nullptr).resume(); }
-    /// Ends the attempt to connect.
+    /// Reports the failure of the attempt to connect. The coroutine does not continue: it is destroyed.
     [[nodiscard]] auto fail(failure_ptr why)
     {
         return suspended([this, why = std::move(why)] { fail_to_connect(why); });
     }
-    /// Sends commands, and suspends the coroutine until `replies_` has the replies, or until the connection has ended.
+    /// Sends commands. Afterwards either `end_error_` is set, or `replies_` contains the replies.
     [[nodiscard]] auto exec(boost::redis::request commands)
     {
         return suspended([this, commands = std::move(commands)]() mutable { send(std::move(commands)); });
@@ -120,13 +119,15 @@ private:
     failure_ptr sorted_sets_refused_;
     remote::lost_requests lost_;
 
-    // What the coroutine was resumed with.
+    // Set by a handler before it calls `resume`.
     reply_list replies_;
     /// Why the Sentinels name no server; null if they name `where_`.
     failure_ptr not_found_;
     /// The error with which the connection has ended.
-    std::optional<error_code> end_;
+    std::optional<error_code> end_error_;
 
+    /// The suspended coroutine: `run`, or one that it awaits. Dangling after `disconnect`, so a handler calls `resume`
+    /// only if its connection or its search is still in use.
     std::coroutine_handle<> waiting_;
     remote::coroutine run_;
 };

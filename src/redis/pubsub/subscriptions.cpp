@@ -39,7 +39,7 @@ subscriptions::subscriptions(const asio::any_io_executor& strand, remote::client
 
 void subscriptions::follow_requests()
 {
-    on(plan().ready() && are_elsewhere() ? event::requests_elsewhere : event::requests_here);
+    handle(plan().ready() && are_elsewhere() ? event::requests_elsewhere : event::requests_here);
 }
 
 bool subscriptions::are_elsewhere() const
@@ -79,20 +79,20 @@ void subscriptions::on_greeting(const reply_list& replies)
             reporter_.warn("the connection for messages of releases is refused, so waiters may notice a release "
                            "late (" +
                            why->detail + ")");
-        on(event::refused);
+        handle(event::refused);
         return;
     }
     process_ = replies[1].is_error() ? std::string() : std::string(info_field(replies[1].text, "run_id"));
     connection_->disable_nagle();
     connection_->note_established();
-    on(are_elsewhere() ? event::connected_elsewhere : event::connected_here);
+    handle(are_elsewhere() ? event::connected_elsewhere : event::connected_here);
 }
 
 void subscriptions::connection_ended()
 {
     factory_.drop(connection_);
     sources_.begin_round();
-    on(event::ended);
+    handle(event::ended);
     owner_.arm_timer();
     owner_.finish_close();
 }
@@ -103,7 +103,7 @@ void subscriptions::disconnect()
     if (connection_)
         connection_->close();
     else
-        on(event::ended);
+        handle(event::ended);
 }
 
 void subscriptions::receive()
@@ -159,7 +159,7 @@ void subscriptions::subscribed(const source_list& requested, const reply& answer
         return;
     if (!answer.is_error()) {
         remote::wake_all(sources_.activate(requested));
-        on(event::confirmed);
+        handle(event::confirmed);
         return;
     }
     // The PING has received the reply to the SUBSCRIBE, so the next request would receive the reply to the PING. The
@@ -169,7 +169,7 @@ void subscriptions::subscribed(const source_list& requested, const reply& answer
     const bool denied = why->code == errc::access_denied || is_command_refused(answer.text);
     if (denied)
         reporter_.warn("messages of releases cannot be received, so waiters poll (" + why->detail + ")");
-    on(denied ? event::denied : event::refused);
+    handle(denied ? event::denied : event::refused);
 }
 
 void subscriptions::stop_listening(const std::vector<std::string>& names)

@@ -25,7 +25,7 @@ constexpr bool keeps_forever(lease_clock::duration idle_timeout)
 
 } // namespace
 
-connection_plan::action connection_plan::next(lease_clock::time_point now, event what, demand by)
+connection_plan::action connection_plan::resume(lease_clock::time_point now, event what, demand by)
 {
     switch (what) {
     case event::wanted:
@@ -57,7 +57,7 @@ connection_plan::action connection_plan::next(lease_clock::time_point now, event
         if (phase_ != phase::waiting)
             return {};
         phase_ = phase::idle;
-        return by.needed ? next(now, event::wanted, by) : disconnect();
+        return by.needed ? resume(now, event::wanted, by) : disconnect();
     case event::timer:
         return on_timer(now, by);
     case event::given_up:

@@ -99,7 +99,7 @@ public:
     {
     }
 
-    [[nodiscard]] action next(lease_clock::time_point now, event what, demand by);
+    [[nodiscard]] action resume(lease_clock::time_point now, event what, demand by);
 
     [[nodiscard]] phase current() const noexcept { return phase_; }
     [[nodiscard]] bool idle() const noexcept { return phase_ == phase::idle; }

@@ -12,7 +12,7 @@ constexpr unsigned max_wrong_servers = 4;
 
 } // namespace
 
-listening_plan::action listening_plan::next(event what, view seen)
+listening_plan::action listening_plan::resume(event what, view seen)
 {
     using kind = action::kind;
     switch (what) {

@@ -73,7 +73,7 @@ public:
         lease_clock::duration delay{};
     };
 
-    [[nodiscard]] action next(event what, view seen);
+    [[nodiscard]] action resume(event what, view seen);
 
     /// Returns whether events can be subscribed to.
     [[nodiscard]] bool ready() const noexcept { return phase_ == phase::ready; }

@@ -75,10 +75,10 @@ client_base::usage client_base::current_usage() const noexcept
 
 void client_base::listen()
 {
-    runtime_->events->on(listening_loop::event::wanted);
+    runtime_->events->handle(listening_loop::event::wanted);
 }
 
-void client_base::opened()
+void client_base::on_connected()
 {
     if (runtime_->events)
         runtime_->events->follow_requests();
@@ -135,10 +135,10 @@ void client_base::on_timer(lease_clock::duration stall_time)
         runtime_->events->sweep();
     sweep();
     if (requests().plan().out_of_time(lease_clock::now())) {
-        queue_.give_up_all();
+        queue_.fail_all();
         requests().give_up();
     }
-    requests().on(connection_loop::event::timer);
+    requests().handle(connection_loop::event::timer);
     finish_close();
     arm_timer();
 }

@@ -34,8 +34,8 @@ class listening_loop;
 ///
 /// A client owns its parts. A part knows the client only as this type, and does not know the parts that use it.
 ///
-/// Thread safety: submit, watch, close, retire and on_strand may be called from any thread; all other functions belong
-/// to the strand.
+/// Thread safety: submit, watch, watch_again, close, cancel_close, retire and on_strand may be called from any thread;
+/// all other functions belong to the strand.
 class client_base : public context_member, public std::enable_shared_from_this<client_base>
 {
 public:
@@ -69,8 +69,8 @@ public:
     /// only one event, the client subscribes again.
     void watch_again(const std::string& source);
 
-    /// Closes each connection when it is not needed, also after the completion of the close. Completes after `timeout`
-    /// at the latest.
+    /// Starts a close: until `cancel_close`, each connection is closed as soon as it is not needed. `done` is called
+    /// when all are closed. After `timeout`, it is called when the operations that are left have failed.
     void close(lease_clock::duration timeout, completion<close_outcome> done);
     /// Ends the effect of `close`, because the client is used again.
     void cancel_close() noexcept;
@@ -86,10 +86,10 @@ public:
     {
         return {shared_from_this(), &part};
     }
-    /// Posts `function(part)`, or drops the function if the context has shut down. `initiate` is called with the strand
-    /// and a handler.
-    template <class Part, class Function, class Initiate>
-    void on_strand(Part& part, Function function, Initiate initiate)
+    /// Calls `submit(strand, handler)`, where the handler calls `function(part)`. Does nothing if the context has shut
+    /// down.
+    template <class Part, class Function, class Submit>
+    void on_strand(Part& part, Function function, Submit submit)
     {
         const auto gate = gate_;
         gate->if_open([&] {
@@ -100,9 +100,10 @@ public:
                     return;
                 strand = runtime_->strand;
             }
-            initiate(strand, [kept = keep(part), function = std::move(function)]() mutable { function(*kept); });
+            submit(strand, [kept = keep(part), function = std::move(function)]() mutable { function(*kept); });
         });
     }
+    /// Like the function above, with `asio::post`.
     template <class Part, class Function>
     void on_strand(Part& part, Function function)
     {
@@ -114,8 +115,9 @@ public:
     /// How the connection for requests is used.
     [[nodiscard]] connection_plan::demand demand() const noexcept { return demand(current_usage()); }
     [[nodiscard]] request_queue& queue() noexcept { return queue_; }
-    /// Must be called when a new connection is ready for requests.
-    void opened();
+    /// Starts what waits for a connection for requests: operations and subscriptions. Must be called when a new
+    /// connection is ready.
+    void on_connected();
     /// Updates the timer, because something may be due earlier than before.
     void arm_timer();
     /// Completes a close if possible. Called when a connection has ended or a completion was called.
@@ -183,12 +185,12 @@ private:
     /// A caller has begun to wait, and the handler that calls `listen` has been posted already.
     std::atomic<bool> listening_due_{false};
 
-    /// Guards the pointer `runtime_`.
+    /// Guards `runtime_` where other threads read it, and where the end of the context resets it.
     mutable colock::detail::light_mutex mutex_;
     std::unique_ptr<runtime> runtime_;
     /// Whether a close may be in effect.
     std::atomic<bool> closes_{false};
-    /// The gate of the context. Threads that use the strand are inside.
+    /// The gate of the context. It delays the end of the context while another thread uses the strand.
     std::shared_ptr<colock::detail::context_gate> gate_;
 };
 

@@ -11,12 +11,12 @@ connection_loop::connection_loop(const asio::any_io_executor& strand, client_bas
 {
 }
 
-void connection_loop::on(event what, const error_code& loss)
+void connection_loop::handle(event what, const error_code& loss)
 {
     using kind = plan_type::action::kind;
     auto demand = owner_.demand();
     demand.used = what == event::timer && std::exchange(used_, false);
-    const auto decided = plan_.next(lease_clock::now(), what, demand);
+    const auto decided = plan_.resume(lease_clock::now(), what, demand);
     if (decided.report != connection_events::event::none)
         reports_.report(decided.report, loss, problem_, address());
     switch (decided.what) {
@@ -43,8 +43,8 @@ void connection_loop::on(event what, const error_code& loss)
 void connection_loop::opened()
 {
     problem_ = nullptr;
-    on(event::opened);
-    owner_.opened();
+    handle(event::opened);
+    owner_.on_connected();
 }
 
 void connection_loop::fail_to_connect(const failure_ptr& why)
@@ -54,14 +54,14 @@ void connection_loop::fail_to_connect(const failure_ptr& why)
         return;
     }
     problem_ = why;
-    on(event::failed);
+    handle(event::failed);
 }
 
 void connection_loop::refuse(const failure_ptr& why)
 {
     problem_ = tolerate(why);
     reports_.warn(address() + " cannot be used: " + why->detail);
-    owner_.queue().refuse(problem_);
+    owner_.queue().fail_waiting(problem_);
 }
 
 failure_ptr connection_loop::tolerate(const failure_ptr& why)
@@ -74,14 +74,14 @@ void connection_loop::back_off(lease_clock::duration delay)
     back_off_.expires_after(delay);
     back_off_.async_wait([self = owner_.keep(*this)](const error_code& code) {
         if (!code)
-            self->on(event::due);
+            self->handle(event::due);
     });
 }
 
 void connection_loop::end_back_off()
 {
     back_off_.cancel();
-    on(event::due);
+    handle(event::due);
 }
 
 } // namespace colock::inline v0::remote

@@ -17,8 +17,9 @@ namespace colock::inline v0::remote {
 /// The connection for commands of one client. It is established on demand, established again after a back-off when it
 /// is lost, and closed when it is not needed. `connection_plan` decides; a derived class connects to its server.
 ///
-/// This is a loop over events, not a coroutine. In every phase a close, a refusal or the loss of the connection
-/// may come next. Each suspension of a coroutine would therefore be followed by the switch that `on` has only once.
+/// The decisions are a state machine, not a coroutine, because a close, a refusal or the loss of the connection may
+/// come in any phase. The steps of one connection may be a coroutine of the derived class. `disconnect` destroys it, so
+/// it does not have to check for these events.
 ///
 /// Thread safety: none; belongs to the strand.
 class connection_loop
@@ -32,17 +33,16 @@ public:
 
     /// Passes the event to the plan, and executes the action of the plan.
     /// \param loss why the connection has ended, if it has
-    void on(event what, const error_code& loss = {});
+    void handle(event what, const error_code& loss = {});
     [[nodiscard]] plan_type& plan() noexcept { return plan_; }
     [[nodiscard]] const plan_type& plan() const noexcept { return plan_; }
     /// Must be called when a request is sent on the connection, which is therefore not idle.
     void note_use() noexcept { used_ = true; }
-    /// Called when the time of a close is over: closes the connection, although requests are unanswered.
+    /// Called when the deadline of a close has passed: answers are not awaited any more.
     virtual void give_up() = 0;
-    /// Returns why there is no connection. Null if there is one, or if none has been needed yet.
+    /// Returns the last failure of a connection, or why its server refuses requests. Null after a successful connect.
     [[nodiscard]] const failure_ptr& problem() const noexcept { return problem_; }
-    /// Returns why no further request can be sent on a connection that will be closed when no request is in flight.
-    /// Null for any other connection.
+    /// Returns why the server of an open connection refuses further requests. Null if it accepts them.
     [[nodiscard]] failure_ptr refusal() const noexcept { return plan_.demoted() && plan_.open() ? problem_ : nullptr; }
 
 protected:

@@ -15,10 +15,10 @@ listening_loop::listening_loop(const asio::any_io_executor& strand, client_base&
 {
 }
 
-void listening_loop::on(event what)
+void listening_loop::handle(event what)
 {
     using kind = plan_type::action::kind;
-    const auto decided = plan_.next(what, {.wanted = !sources_.empty(), .requests = requests_.plan().current()});
+    const auto decided = plan_.resume(what, {.wanted = !sources_.empty(), .requests = requests_.plan().current()});
     note_decision();
     switch (decided.what) {
     case kind::none:
@@ -27,7 +27,7 @@ void listening_loop::on(event what)
         connect();
         return;
     case kind::connect_requests:
-        requests_.on(connection_loop::event::wanted);
+        requests_.handle(connection_loop::event::wanted);
         return;
     case kind::listen:
         listen();
@@ -55,7 +55,7 @@ void listening_loop::back_off(lease_clock::duration delay)
     back_off_.expires_after(delay);
     back_off_.async_wait([self = owner_.keep(*this)](const error_code& code) {
         if (!code)
-            self->on(event::due);
+            self->handle(event::due);
     });
 }
 
@@ -63,7 +63,7 @@ void listening_loop::sweep()
 {
     const bool forgets_more = forget_unused();
     const bool ends_more = end_due_waits();
-    on(event::timer);
+    handle(event::timer);
     if ((!forgets_more && !ends_more) || std::exchange(is_sweeping_, true))
         return;
     asio::post(strand_, [self = owner_.keep(*this)] {

@@ -30,7 +30,7 @@ public:
     listening_loop& operator=(const listening_loop&) = delete;
 
     /// Passes the event to the plan, and executes the action of the plan.
-    void on(event what);
+    void handle(event what);
     /// Called when requests can be sent on a new connection, perhaps to another server.
     virtual void follow_requests() = 0;
     /// Returns whether there is a connection.

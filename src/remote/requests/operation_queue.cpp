@@ -79,10 +79,10 @@ operation_ptr operation_queue::take()
         --waiting_count_;
     }
     next->generation = generation_;
-    alone_in_a_row_ = running_.empty() ? alone_in_a_row_ + 1 : 0;
+    alone_in_a_row_ = in_flight_.empty() ? alone_in_a_row_ + 1 : 0;
     intrusive_ptr_add_ref(next.get());
-    running_.push_back(*next);
-    ++running_count_;
+    in_flight_.push_back(*next);
+    ++in_flight_count_;
     return next;
 }
 
@@ -105,9 +105,9 @@ void operation_queue::remove(operation& which) noexcept
     if (!which.is_linked())
         return;
     which.unlink();
-    // Operations that were given up are not counted in `running_count_` any more.
+    // Operations that were given up are not counted in `in_flight_count_` any more.
     if (which.generation == generation_)
-        --running_count_;
+        --in_flight_count_;
     intrusive_ptr_release(&which);
 }
 
@@ -115,7 +115,7 @@ void operation_queue::postpone(lease_clock::duration by) noexcept
 {
     if (by == lease_clock::duration::zero())
         return;
-    for (auto& each : running_)
+    for (auto& each : in_flight_)
         each.deadline = saturating_add(each.deadline, by);
     const std::lock_guard guard(mutex_);
     for (auto& each : waiting_)
@@ -138,10 +138,10 @@ void operation_queue::give_up_waiting(const failure_ptr& why)
     is_scanning_ = false;
 }
 
-void operation_queue::give_up_running(const failure_ptr& why)
+void operation_queue::give_up_in_flight(const failure_ptr& why)
 {
-    give_up(running_, delivery::unanswered, why);
-    running_count_ = 0;
+    give_up(in_flight_, delivery::unanswered, why);
+    in_flight_count_ = 0;
     ++generation_;
 }
 
@@ -150,7 +150,7 @@ bool operation_queue::end_some(
 {
     budget left;
     end_given_up(left);
-    end_overdue_running(left, now, connection_failure);
+    end_overdue_in_flight(left, now, connection_failure);
     end_overdue_waiting(left, now, connection_failure, new_deadline);
     return left.spent() || has_unreported_failures();
 }
@@ -172,15 +172,15 @@ void operation_queue::end_given_up(budget& left)
     }
 }
 
-void operation_queue::end_overdue_running(
+void operation_queue::end_overdue_in_flight(
     budget& left, lease_clock::time_point now, const failure_ptr& connection_failure)
 {
     // Operations that were put back and started again, or that were started after operations of queued claims, are
     // behind operations with later deadlines. So they end late, by less than an operation timeout.
-    while (!running_.empty() && deadlines::is_over(running_.front().deadline, now) && left.spend()) {
-        --running_count_;
-        pop_front(running_)->fail(
-            delivery::unanswered, deadlines::overdue_failure(delivery::unanswered, connection_failure));
+    while (!in_flight_.empty() && deadlines::is_over(in_flight_.front().deadline, now) && left.spend()) {
+        --in_flight_count_;
+        pop_front(in_flight_)
+            ->fail(delivery::unanswered, deadlines::overdue_failure(delivery::unanswered, connection_failure));
     }
 }
 
@@ -220,8 +220,8 @@ void operation_queue::drop_all() noexcept
     }
     const auto release = [](operation* each) { intrusive_ptr_release(each); };
     all.clear_and_dispose(release);
-    running_.clear_and_dispose(release);
-    running_count_ = 0;
+    in_flight_.clear_and_dispose(release);
+    in_flight_count_ = 0;
     for (auto& each : given_up_)
         each.operations.clear_and_dispose(release);
     given_up_.clear();

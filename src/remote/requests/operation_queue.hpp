@@ -33,8 +33,8 @@ public:
     [[nodiscard]] bool empty() const noexcept;
     /// Returns the number of operations that wait to be started.
     [[nodiscard]] std::size_t waiting_count() const noexcept;
-    [[nodiscard]] bool has_in_flight() const noexcept { return !running_.empty(); }
-    [[nodiscard]] std::size_t in_flight_count() const noexcept { return running_count_; }
+    [[nodiscard]] bool has_in_flight() const noexcept { return !in_flight_.empty(); }
+    [[nodiscard]] std::size_t in_flight_count() const noexcept { return in_flight_count_; }
     /// Returns how many of the latest operations in a row were started while no other operation was in flight.
     [[nodiscard]] unsigned alone_in_a_row() const noexcept { return alone_in_a_row_; }
     /// Returns whether operations were given up whose completions have not been called yet.
@@ -44,7 +44,7 @@ public:
     [[nodiscard]] const operation* first() const noexcept;
     /// Removes the next operation from the queue, to be started; null if there is none.
     [[nodiscard]] operation_ptr take();
-    /// Puts an operation that was taken back to the front of the queue.
+    /// Undoes `take`: returns the operation to the front of the queue. Does nothing if it was given up meanwhile.
     void put_back(operation& which);
     /// Removes an operation that has ended or is about to end.
     void remove(operation& which) noexcept;
@@ -54,7 +54,7 @@ public:
     /// Gives up all operations that wait, or all that were started. `end_some` ends them later. An operation that is
     /// answered before that ends with its answer.
     void give_up_waiting(const failure_ptr& why);
-    void give_up_running(const failure_ptr& why);
+    void give_up_in_flight(const failure_ptr& why);
     /// Ends some operations: those that were given up, those whose deadline has passed, and waiting operations that are
     /// not wanted any more. Returns whether there may be more; the caller must then call the function again soon. After
     /// `false`, the next call checks all waiting operations again.
@@ -68,7 +68,7 @@ public:
 private:
     /// The list owns a reference to each operation.
     using list = boost::intrusive::list<operation, boost::intrusive::constant_time_size<false>>;
-    struct given_up_batch
+    struct given_up_group
     {
         list operations{};
         delivery how;
@@ -78,7 +78,7 @@ private:
 
     void give_up(list& all, delivery how, const failure_ptr& why);
     void end_given_up(budget& left);
-    void end_overdue_running(budget& left, lease_clock::time_point now, const failure_ptr& connection_failure);
+    void end_overdue_in_flight(budget& left, lease_clock::time_point now, const failure_ptr& connection_failure);
     void end_overdue_waiting(budget& left, lease_clock::time_point now, const failure_ptr& connection_failure,
         lease_clock::time_point new_deadline);
 
@@ -90,12 +90,12 @@ private:
     bool is_scanning_ = false;
     bool closed_ = false;
 
-    list running_;
-    std::size_t running_count_ = 0;
+    list in_flight_;
+    std::size_t in_flight_count_ = 0;
     unsigned alone_in_a_row_ = 0;
-    /// Operations that were given up while they were in flight belong to an earlier generation.
+    /// Increased when the operations in flight are given up.
     unsigned generation_ = 0;
-    std::deque<given_up_batch> given_up_;
+    std::deque<given_up_group> given_up_;
 };
 
 } // namespace colock::inline v0::remote

@@ -31,7 +31,7 @@ void request_queue::submit(operation_ptr added)
     owner_.on_strand(
         *this,
         [](request_queue& self) {
-            // This function may run inside the caller's handler, so it only sends requests. All other work gets a
+            // This may run inside the caller's handler, so an operation that cannot be sent now is started in a
             // separate handler.
             if (self.owner_.requests().plan().open())
                 self.flush();
@@ -59,17 +59,16 @@ void request_queue::flush_if_was_full()
         flush_soon();
 }
 
-/// The next connection is established when no operation is in flight on the last one.
-void request_queue::note_end()
+void request_queue::notify_if_drained()
 {
     if (owner_.requests().plan().ending() && !owner_.demand().has_in_flight)
-        owner_.requests().on(connection_loop::event::drained);
+        owner_.requests().handle(connection_loop::event::drained);
 }
 
 void request_queue::requeue(operation& which)
 {
     operations_.put_back(which);
-    note_end();
+    notify_if_drained();
     flush_soon();
 }
 
@@ -83,9 +82,9 @@ void request_queue::on_ended(operation& which)
     // inside that call, so `flushing_` is checked.
     const bool expects_others = operations_.alone_in_a_row() < min_alone || !operations_.empty();
     at_once_.store(!flushing_ && !expects_others, std::memory_order_relaxed);
-    note_end();
+    notify_if_drained();
     if (const auto why = owner_.requests().refusal())
-        refuse(why);
+        fail_waiting(why);
     owner_.arm_timer();
 }
 
@@ -94,9 +93,9 @@ void request_queue::flush()
     is_flush_due_.store(false, std::memory_order_relaxed);
     auto& requests = owner_.requests();
     if (!operations_.empty() && requests.plan().idle())
-        requests.on(connection_loop::event::wanted);
+        requests.handle(connection_loop::event::wanted);
     if (const auto why = requests.refusal())
-        refuse(why);
+        fail_waiting(why);
     const bool outer = std::exchange(flushing_, true);
     auto room = limits_.started_per_handler;
     for (; room > 0; --room) {
@@ -141,33 +140,34 @@ void request_queue::end_overdue(lease_clock::duration stall_time)
 {
     operations_.postpone(stall_time);
     end_some();
-    note_end();
+    notify_if_drained();
 }
 
 void request_queue::fail_in_flight(const failure_ptr& why)
 {
-    operations_.give_up_running(why);
+    operations_.give_up_in_flight(why);
     end_some();
-    note_end();
+    notify_if_drained();
 }
 
-void request_queue::refuse(const failure_ptr& why)
+void request_queue::fail_waiting(const failure_ptr& why)
 {
     operations_.give_up_waiting(why);
     end_some();
-    // The operations in flight receive their own answers.
+    // `event::refused` drops the connection, so the operations in flight are awaited.
     if (!operations_.has_in_flight())
-        owner_.requests().on(connection_loop::event::refused);
+        owner_.requests().handle(connection_loop::event::refused);
     owner_.arm_timer();
 }
 
-void request_queue::give_up_all()
+void request_queue::fail_all()
 {
     const auto& problem = owner_.requests().problem();
     const auto cause = problem ? problem->cause : error_code();
     operations_.give_up_waiting(
         make_failure(errc::unavailable, "the adapter was closed before this could be sent", cause));
-    operations_.give_up_running(make_failure(errc::outcome_unknown, "the adapter was closed before this was answered"));
+    operations_.give_up_in_flight(
+        make_failure(errc::outcome_unknown, "the adapter was closed before this was answered"));
     end_some();
 }
 

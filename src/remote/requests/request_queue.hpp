@@ -32,8 +32,8 @@ public:
     {
         static constexpr std::size_t none = std::numeric_limits<std::size_t>::max();
 
-        /// Maximum number of operations in flight. It limits the work of one handler: when a connection ends, all
-        /// operations in flight may be notified in the same handler.
+        /// Maximum number of operations in flight. It limits the work of one handler of a driver that ends all requests
+        /// of a connection in one call.
         std::size_t in_flight = none;
         /// Maximum number of operations that are started in one handler.
         std::size_t started_per_handler = 64;
@@ -48,20 +48,19 @@ public:
     /// Starts an operation as soon as possible. An operation without a deadline gets one. The operation ends on the
     /// strand, or is destroyed if the context has shut down.
     void submit(operation_ptr added);
-    /// Puts an operation that could not be sent back to the front of the queue.
+    /// Returns an operation that could not be sent to the front of the queue.
     void requeue(operation& which);
     /// Must be called when an operation has ended, before its completion is called.
     void on_ended(operation& which);
-    /// Must be called when something has ended that the client's usage counts as in flight, and that is no operation of
-    /// this queue.
-    void note_end();
+    /// Sends `event::drained` to a connection that has ended if nothing is in flight on it. Must be called when
+    /// something has ended that the client's usage counts as in flight, and that is no operation of this queue.
+    void notify_if_drained();
 
     /// Starts operations that wait, as far as possible.
     void flush();
     /// Like `flush`, in a separate handler, so that requests that follow an answer are sent together.
     void flush_soon();
-    /// Must be called if the caller has posted a handler that calls `flush`. Until then, a submitted operation posts
-    /// none of its own.
+    /// Tells the queue that the caller has posted a handler that calls `flush`, so that `submit` posts no other.
     void expect_flush() noexcept { is_flush_due_.store(true, std::memory_order_relaxed); }
     /// Postpones every deadline, and ends the operations that are overdue.
     /// \param stall_time time in which the event loop did not run
@@ -69,10 +68,10 @@ public:
 
     /// Ends every operation in flight with `why`, because the connection is lost.
     void fail_in_flight(const failure_ptr& why);
-    /// Fails every operation that was not started, with `why`.
-    void refuse(const failure_ptr& why);
-    /// Ends every operation with a failure, because the deadline of a close has passed.
-    void give_up_all();
+    /// Fails every operation that was not started, with `why`. If no operation is in flight, the connection is dropped.
+    void fail_waiting(const failure_ptr& why);
+    /// Fails every operation, because the deadline of a close has passed.
+    void fail_all();
     /// Must be called when the context has shut down. Destroys all operations without calling their completions; later
     /// operations are not queued.
     void drop_all() noexcept { operations_.drop_all(); }
@@ -96,8 +95,8 @@ private:
     const limits limits_;
     const callbacks callbacks_;
     operation_queue operations_;
-    /// Whether the next operation is started by the thread that submits it. True if the last operations were alone in
-    /// flight, so that it is unlikely to be sent together with others.
+    /// Whether the handler that starts the next operation is dispatched, not posted. True if the last operations were
+    /// alone in flight, so that the next one is unlikely to be sent together with others.
     std::atomic<bool> at_once_{false};
     /// Whether a handler is posted that calls `flush`, and so will start all operations that were queued before it
     /// runs.

@@ -58,7 +58,7 @@ public:
         forward([](session_manager& all) {
             all.set_problem(make_failure(errc::unavailable, "the connection was lost", asio::error::connection_reset));
             all.unreachable_since_ = lease_clock::now();
-            all.on(event::lost, asio::error::connection_reset);
+            all.handle(event::lost, asio::error::connection_reset);
             if (all.session_)
                 all.probe_history_in(first_probe_delay(all.session_->life()));
         });
@@ -255,7 +255,7 @@ void session_manager::replace_session(failure_ptr why)
         if (was_verified)
             connect();
         else
-            on(event::failed);
+            handle(event::failed);
         return;
     case plan_type::phase::waiting:
         // A server has just answered.
@@ -263,7 +263,7 @@ void session_manager::replace_session(failure_ptr why)
             end_back_off();
         return;
     case plan_type::phase::open:
-        on(event::lost, asio::error::connection_reset);
+        handle(event::lost, asio::error::connection_reset);
         return;
     case plan_type::phase::idle:
     case plan_type::phase::ending:
@@ -400,7 +400,7 @@ void session_manager::give_up()
     for (const auto& each : std::vector(closing_))
         each->abandon();
     if (plan().open())
-        on(event::given_up);
+        handle(event::given_up);
 }
 
 } // namespace colock::inline v0::zookeeper::detail

@@ -29,7 +29,7 @@ struct steps
 
     kind operator()(event what, connection_plan::demand by = queued)
     {
-        const auto next = plan.next(now, what, by);
+        const auto next = plan.resume(now, what, by);
         reported = next.report;
         delay = next.delay;
         return next.what;
@@ -363,7 +363,7 @@ BOOST_AUTO_TEST_CASE(several_connections_are_reported_as_one)
     remote::connection_events all;
     connection_plan one(10s, all), two(10s, all);
     const auto reported = [](connection_plan& plan, event what, connection_plan::demand by = queued) {
-        return plan.next(start, what, by).report;
+        return plan.resume(start, what, by).report;
     };
     BOOST_TEST((reported(one, event::wanted) == reported_event::connecting));
     BOOST_TEST((reported(two, event::wanted) == reported_event::connecting));

@@ -19,7 +19,7 @@ struct steps
 {
     kind operator()(event what)
     {
-        const auto next = plan.next(what, seen);
+        const auto next = plan.resume(what, seen);
         delay = next.delay;
         return next.what;
     }

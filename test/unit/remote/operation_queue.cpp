@@ -265,7 +265,7 @@ BOOST_AUTO_TEST_CASE(many_operations_are_given_up_in_parts)
     while (queue.take()) {
     }
     add(many);
-    queue.give_up_running(make_failure(errc::outcome_unknown));
+    queue.give_up_in_flight(make_failure(errc::outcome_unknown));
     queue.give_up_waiting(make_failure(errc::unavailable));
     BOOST_TEST(!queue.has_in_flight());
     BOOST_TEST(queue.empty());
@@ -284,7 +284,7 @@ BOOST_AUTO_TEST_CASE(given_up_operation_ends_exactly_once)
         queue.add(each);
         static_cast<void>(queue.take());
     }
-    queue.give_up_running(make_failure(errc::outcome_unknown));
+    queue.give_up_in_flight(make_failure(errc::outcome_unknown));
     BOOST_TEST(queue.in_flight_count() == 0U);
     queue.remove(*answered);
     queue.put_back(*sent_back);
@@ -318,7 +318,7 @@ BOOST_AUTO_TEST_CASE(drop_all_calls_no_completion_and_rejects_operations)
     queue.add(one);
     queue.add(two);
     static_cast<void>(queue.take());
-    queue.give_up_running(make_failure(errc::outcome_unknown));
+    queue.give_up_in_flight(make_failure(errc::outcome_unknown));
     queue.drop_all();
     BOOST_TEST(!queue.has_unreported_failures());
     BOOST_TEST(!queue.add(one));
