@@ -16,9 +16,10 @@ class notes final : public observer
 public:
     void ready(std::string_view) noexcept override { ++readies; }
     void unreachable(
-        std::string_view, const error_code& why, std::string_view, std::string_view detail) noexcept override
+        std::string_view, const error_code& why, std::string_view address, std::string_view detail) noexcept override
     {
         obstacle = why;
+        obstacle_address = address;
         obstacle_detail = detail;
     }
     void suspended(std::string_view, const error_code& why) noexcept override
@@ -38,6 +39,7 @@ public:
     int readies = 0;
     /// Reason why the last connection could not be established.
     error_code obstacle;
+    std::string obstacle_address;
     std::string obstacle_detail;
     int suspensions = 0;
     /// Reason of the last suspension.

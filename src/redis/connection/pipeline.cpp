@@ -60,12 +60,12 @@ void pipeline::send()
     const auto number = connection->number();
     sent->set_connection(number);
     sent->write_request(config_.fence_key, config_.probe_key);
-    ++batches_in_flight_;
     auto& sending = *sent;
     connection->exec(sending, [self = owner_.keep(*this), connection, sent = std::move(sent), number](
                                   const error_code& code, std::size_t) mutable {
         self->batch_ended(std::move(sent), number, code ? connection->translate_error(code) : code);
     });
+    ++batches_in_flight_;
 }
 
 // Receiving answers.

@@ -23,6 +23,7 @@ void session::connect()
 {
     run_ = run();
     run_.start();
+    rethrow();
 }
 
 remote::coroutine session::run()
@@ -91,7 +92,8 @@ void session::make_search()
 {
     search_ = std::make_shared<sentinel_search>(
         factory_, config_, [self = owner_.keep(*this)](const endpoint& master, const failure_ptr& why) {
-            self->where_ = master;
+            if (!why)
+                self->where_ = master;
             self->not_found_ = why;
             self->resume();
         });
@@ -115,7 +117,10 @@ void session::make_connection()
         if (self->connection_ != current)
             return;
         self->end_error_ = current->translate_error(code);
-        self->resume();
+        if (self->waiting_)
+            self->resume();
+        else
+            self->fail_to_connect(self->end_failure());
     });
 }
 

@@ -14,6 +14,7 @@
 
 #include <atomic>
 #include <coroutine>
+#include <exception>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -75,7 +76,8 @@ private:
     void drop_search();
     void drop_connection();
 
-    /// Suspends the current coroutine, and then calls `begin`, which may resume or destroy the coroutine.
+    /// Suspends the current coroutine, and then calls `begin`, which may resume or destroy the coroutine. After an
+    /// exception of `begin` the coroutine stays suspended, until the connection ends or is dropped.
     template <class Begin>
     [[nodiscard]] auto suspended(Begin begin)
     {
@@ -85,18 +87,32 @@ private:
             Begin begin;
 
             [[nodiscard]] bool await_ready() const noexcept { return false; }
-            void await_suspend(std::coroutine_handle<> waiting)
+            void await_suspend(std::coroutine_handle<> waiting) noexcept
             {
-                self.waiting_ = waiting;
-                // `begin` is moved to the stack, because the call may destroy this object with the coroutine.
+                // Both are copied to the stack, because the call may destroy this object with the coroutine.
+                auto& owner = self;
                 auto function = std::move(begin);
-                function();
+                owner.waiting_ = waiting;
+                try {
+                    function();
+                } catch (...) {
+                    owner.thrown_ = std::current_exception();
+                }
             }
             void await_resume() const noexcept {}
         };
         return awaitable{*this, std::move(begin)};
     }
-    void resume() { std::exchange(waiting_, nullptr).resume(); }
+    void resume()
+    {
+        std::exchange(waiting_, nullptr).resume();
+        rethrow();
+    }
+    void rethrow()
+    {
+        if (auto thrown = std::exchange(thrown_, nullptr))
+            std::rethrow_exception(std::move(thrown));
+    }
     /// Reports the failure of the attempt to connect. The coroutine does not continue: it is destroyed.
     [[nodiscard]] auto fail(failure_ptr why)
     {
@@ -126,9 +142,10 @@ private:
     /// The error with which the connection has ended.
     std::optional<error_code> end_error_;
 
-    /// The suspended coroutine: `run`, or one that it awaits. Dangling after `disconnect`, so a handler calls `resume`
-    /// only if its connection or its search is still in use.
+    /// The suspended coroutine: `run`, or one that it awaits. Null if an exception has ended it. Dangling after
+    /// `disconnect`, so a handler calls `resume` only if its connection or its search is still in use.
     std::coroutine_handle<> waiting_;
+    std::exception_ptr thrown_;
     remote::coroutine run_;
 };
 

@@ -189,6 +189,11 @@ BOOST_AUTO_TEST_CASE(server_that_refuses_the_user_is_left_for_the_next_address)
     client_side client({.url = url_of({first.address(), second.address(), third.address()}), .operation_timeout = 5s});
     client.test_driver.grant(driver::exclusive("k"));
     BOOST_TEST(master({"EXISTS", "{colock}:k"}) == "1");
+
+    client_side refused({.url = first.url(), .operation_timeout = 5s});
+    BOOST_TEST(code_of(refused.test_driver.create(driver::exclusive("k"))) == errc::access_denied);
+    const auto address = "127.0.0.1:" + std::to_string(refusing.port());
+    BOOST_TEST(refused.events->warned_of(address + " cannot be used"));
 }
 
 BOOST_AUTO_TEST_CASE(each_tried_address_is_reported)
@@ -201,6 +206,8 @@ BOOST_AUTO_TEST_CASE(each_tried_address_is_reported)
     BOOST_TEST(code_of(failed) == errc::unavailable);
     for (const auto port : {one, other})
         BOOST_TEST(failed.error->detail.find(std::to_string(port)) != std::string::npos, failed.error->detail);
+    // The observer receives the address of the server that was tried last, not those of the Sentinels.
+    BOOST_TEST(client.events->obstacle_address == "127.0.0.1:" + std::to_string(other));
 }
 
 BOOST_AUTO_TEST_CASE(replica_named_by_most_sentinels_is_left_for_the_master)
