@@ -4,7 +4,7 @@
 #
 #   scripts/mutants.sh [NAME]... [OPTION]...
 #
-# NAME is a mutant. Without a name, all of them run, which takes about two hours.
+# NAME is a mutant. Without a name, all of them run, which takes about an hour.
 #
 #   --list         prints the mutants and what they do
 #   --table        prints the results of earlier runs
