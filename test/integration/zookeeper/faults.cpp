@@ -248,43 +248,6 @@ BOOST_AUTO_TEST_CASE(removal_of_a_predecessors_node_grants_nothing_while_the_loc
     check_end();
 }
 
-/// The lock is released between the list of the queue and the request that sets the watch. The reply to this request
-/// shows only the current nodes, or that the predecessor's node does not exist.
-BOOST_AUTO_TEST_CASE(waiter_checks_again_once_its_watch_is_set)
-{
-    const acquire_options exclusive{.retry = retry_policy::fixed(1h)};
-    const acquire_options alone{.mode = lock_mode::shared, .max_holders = 1, .retry = retry_policy::fixed(1h)};
-    auto& by = add_linked(10s);
-    for (const auto& options : {exclusive, alone}) {
-        auto held = run(add().acquire("k", options));
-        // The client knows then that the folder has other nodes, and requests the list together with the creation of
-        // the node.
-        for (int times = 0; times < 2; ++times)
-            BOOST_TEST(!run(by.try_acquire("k", options)));
-        const int before = link.cuts();
-        link.cut_at_bytes("/k/", loss::delayed_reply);
-        auto waiter = start(io, by.acquire("k", options));
-        until([&] { return link.cuts() > before && nodes().size() == 2; });
-        BOOST_TEST(run(add().is_locked("k")));
-        run(held.release(on_failure::raise));
-        link.deliver_replies();
-        run(waiter.get(io).release(on_failure::raise));
-    }
-    check_end();
-}
-
-BOOST_AUTO_TEST_CASE(watch_whose_request_was_lost_is_set_after_the_reconnect)
-{
-    auto held = run(add().acquire("k"));
-    const auto predecessor = nodes().front();
-    link.cut_at_bytes(predecessor.substr(predecessor.rfind('/')), loss::request);
-    auto waiter = queue_and_watch(add_linked(10s));
-    BOOST_TEST(link.cuts() == 1);
-    run(held.release(on_failure::raise));
-    run(waiter.get(io).release(on_failure::raise));
-    check_end();
-}
-
 /// During the disconnection, the predecessor's node and the waiter's own node are removed.
 BOOST_AUTO_TEST_CASE(waiter_checks_its_own_node_after_a_reconnect)
 {
@@ -375,6 +338,47 @@ BOOST_AUTO_TEST_CASE(number_of_requests_in_flight_is_limited)
     for (const auto& each : claims)
         backend->start_release(each, release_guarantee::settled, [&](release_outcome) { ++released; });
     until([&] { return released == count; });
+    check_end();
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+BOOST_FIXTURE_TEST_SUITE(zookeeper_watches, one_server)
+
+/// The lock is released between the list of the queue and the request that sets the watch. The reply to this request
+/// shows only the current nodes, or that the predecessor's node does not exist.
+BOOST_AUTO_TEST_CASE(waiter_checks_again_once_its_watch_is_set)
+{
+    const acquire_options exclusive{.retry = retry_policy::fixed(1h)};
+    const acquire_options alone{.mode = lock_mode::shared, .max_holders = 1, .retry = retry_policy::fixed(1h)};
+    auto& by = add_linked(10s);
+    for (const auto& options : {exclusive, alone}) {
+        auto held = run(add().acquire("k", options));
+        // The client knows then that the folder has other nodes, and requests the list together with the creation of
+        // the node.
+        for (int times = 0; times < 2; ++times)
+            BOOST_TEST(!run(by.try_acquire("k", options)));
+        const int before = link.cuts();
+        link.cut_at_bytes("/k/", loss::delayed_reply);
+        auto waiter = start(io, by.acquire("k", options));
+        until([&] { return link.cuts() > before && nodes().size() == 2; });
+        BOOST_TEST(run(add().is_locked("k")));
+        run(held.release(on_failure::raise));
+        link.deliver_replies();
+        run(waiter.get(io).release(on_failure::raise));
+    }
+    check_end();
+}
+
+BOOST_AUTO_TEST_CASE(watch_whose_request_was_lost_is_set_after_the_reconnect)
+{
+    auto held = run(add().acquire("k"));
+    const auto predecessor = nodes().front();
+    link.cut_at_bytes(predecessor.substr(predecessor.rfind('/')), loss::request);
+    auto waiter = queue_and_watch(add_linked(10s));
+    BOOST_TEST(link.cuts() == 1);
+    run(held.release(on_failure::raise));
+    run(waiter.get(io).release(on_failure::raise));
     check_end();
 }
 
