@@ -338,6 +338,15 @@ void model_store::notify_watchers(entry& at, time_point now, bool all)
         each();
 }
 
+void model_store::lose_data(time_point now)
+{
+    for (const auto& [key, at] : entries_) {
+        for (const auto& each : at.holders)
+            taken_.emplace(each.data.token.bytes(), now);
+    }
+    entries_.clear();
+}
+
 bool model_store::is_empty(time_point now) const
 {
     return std::ranges::all_of(entries_, [&](const auto& each) {

@@ -60,6 +60,10 @@ public:
     [[nodiscard]] list_outcome list(const filter& which, const std::string& cursor, time_point now) const;
     [[nodiscard]] list_outcome purge(std::size_t limit, time_point now);
 
+    /// Loses all locks and places, as a restart without data does. Fences continue, as they do on a server whose
+    /// counter is raised by each new connection. Tokens that were abandoned are still refused.
+    void lose_data(time_point now);
+
     /// Calls `notify` once, as soon as the claim could be granted or an expiry has moved nearer.
     /// \param id number of the wait; the same wait may be sent again
     void watch(const claim_data& waiting, std::uint64_t id, time_point now, std::function<void()> notify);

@@ -207,7 +207,10 @@ void execution::do_fault(const step& what, random_source& random)
     switch (what.what) {
     case action::cut:
         link.cut(random.between(1ms, 2s));
-        // Sometimes the server restarts, with its data, and the links of all processes to it are cut.
+        // Sometimes the server restarts, with or without its data, and the links of all processes to it are cut. A
+        // quorum promises nothing if a node loses its data.
+        if (what.seed % 16 == 0 && stores_.size() == 1)
+            stores_.front()->lose_data(world_.server_time());
         for (const auto& each : world_.processes) {
             if (what.seed % 8 == 0)
                 each->links[server]->cut(random.between(1ms, 2s));
