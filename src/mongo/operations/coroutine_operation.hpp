@@ -4,7 +4,6 @@
 #include "mongo/operations/command_operation.hpp"
 #include "remote/requests/coroutine.hpp"
 
-#include <coroutine>
 #include <utility>
 
 namespace colock::inline v0::mongo::detail {
@@ -17,20 +16,12 @@ using remote::coroutine;
 /// survive this have to be stored in members.
 class coroutine_operation : public command_operation
 {
-    struct awaited_answer
+    /// \param send sends a command whose answer is passed to `resume`
+    template <class Send>
+    [[nodiscard]] auto answer_after(Send send)
     {
-        coroutine_operation& self;
-        void (*send)(coroutine_operation& self);
-
-        [[nodiscard]] bool await_ready() const noexcept { return false; }
-        void await_suspend(std::coroutine_handle<> waiting) const
-        {
-            self.waiting_ = waiting;
-            // A command that fails at once resumes or destroys the coroutine, and this object with it.
-            send(self);
-        }
-        const answer& await_resume() const noexcept { return *self.got_; }
-    };
+        return suspension_.suspend(std::move(send), [this]() -> const answer& { return *got_; });
+    }
 
 protected:
     using command_operation::command_operation;
@@ -40,31 +31,31 @@ protected:
     // `co_await` of these results sends a command, and returns its answer after the command was carried out. The
     // reference is valid until the coroutine is suspended again.
 
-    [[nodiscard]] awaited_answer reply_to(document what)
+    [[nodiscard]] auto reply_to(document what)
     {
-        unsent_ = std::move(what);
-        return {*this, [](auto& self) { self.ask(std::move(self.unsent_), &coroutine_operation::resume); }};
+        return answer_after(
+            [this, what = std::move(what)]() mutable { ask(std::move(what), &coroutine_operation::resume); });
     }
     /// Like `reply_to`, for a command that changes nothing.
-    [[nodiscard]] awaited_answer reply_to_read(document what)
+    [[nodiscard]] auto reply_to_read(document what)
     {
-        unsent_ = std::move(what);
-        return {*this, [](auto& self) { self.ask_read(std::move(self.unsent_), &coroutine_operation::resume); }};
+        return answer_after(
+            [this, what = std::move(what)]() mutable { ask_read(std::move(what), &coroutine_operation::resume); });
     }
     /// Reads the server's time, as `read_clock` does.
-    [[nodiscard]] awaited_answer clock_reply()
+    [[nodiscard]] auto clock_reply()
     {
-        return {*this, [](auto& self) { self.read_clock([&self](const answer& got) { self.resume(got); }); }};
+        return answer_after([this] { read_clock([this](const answer& got) { resume(got); }); });
     }
     /// Confirms the last answer, as `confirm` does.
-    [[nodiscard]] awaited_answer confirmation()
+    [[nodiscard]] auto confirmation()
     {
-        return {*this, [](auto& self) { self.confirm(&coroutine_operation::resume); }};
+        return answer_after([this] { confirm(&coroutine_operation::resume); });
     }
     /// Confirms the result of a read, as `confirm_read` does.
-    [[nodiscard]] awaited_answer read_confirmation()
+    [[nodiscard]] auto read_confirmation()
     {
-        return {*this, [](auto& self) { self.confirm_read(&coroutine_operation::resume); }};
+        return answer_after([this] { confirm_read(&coroutine_operation::resume); });
     }
 
 private:
@@ -73,16 +64,16 @@ private:
         frame_ = {};
         frame_ = run();
         frame_.start();
+        suspension_.rethrow();
     }
     void resume(const answer& got)
     {
         got_ = &got;
-        waiting_.resume();
+        suspension_.resume();
     }
 
-    document unsent_;
     const answer* got_ = nullptr;
-    std::coroutine_handle<> waiting_;
+    remote::suspension_point suspension_;
     coroutine frame_;
 };
 

@@ -161,19 +161,29 @@ void server_check::stop() noexcept
         command->drop();
 }
 
-server_check::awaited_answer server_check::answer_to(
-    const command_template& command, const std::string& token, std::int64_t number)
+void server_check::run(remote::coroutine which)
+{
+    // The check may end before `start` returns.
+    const auto kept = shared_from_this();
+    frame_ = std::move(which);
+    frame_.start();
+    suspension_.rethrow();
+}
+
+void server_check::send(const command_template& command, const std::string& token, std::int64_t number)
 {
     const auto now = clock_.latest(lease_clock::now());
     auto filled = command.filled({{"c", std::string_view(config_.collection)}, {"k", &id_},
         {"t", std::string_view(token)}, {"u", std::string_view(second_)}, {"x", ttl}, {"l", now + ttl}, {"e", number},
         {"f", now}, {"o", &owner_}, {"n", std::int64_t{1}}, {"m", config_.operation_timeout.count()}, {"b", now + ttl},
         {"v", std::string_view(first_)}});
-    const auto resume = [self = shared_from_this()](const answer& got) {
-        self->got_ = &got;
-        self->waiting_.resume();
-    };
-    return {*this, std::make_shared<callback_command>(config_.database, std::move(filled), resume)};
+    auto next = std::make_shared<callback_command>(
+        config_.database, std::move(filled), [self = shared_from_this()](const answer& got) {
+            self->got_ = &got;
+            self->suspension_.resume();
+        });
+    pending_ = next;
+    pool_->ask(std::move(next), lease_clock::now() + config_.operation_timeout);
 }
 
 remote::coroutine server_check::check_all()

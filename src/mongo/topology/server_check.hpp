@@ -11,12 +11,10 @@
 
 #include <colock/spi/adapter.hpp>
 
-#include <coroutine>
 #include <cstdint>
 #include <functional>
 #include <memory>
 #include <string>
-#include <utility>
 
 namespace colock::inline v0::mongo::detail {
 
@@ -40,8 +38,8 @@ public:
 
     /// One of these two functions must be called, once. `start` checks everything. `learn_code` determines only
     /// `no_change_code` and the clock, of a server that was checked before.
-    void start() { (frame_ = check_all()).start(); }
-    void learn_code() { (frame_ = check_code()).start(); }
+    void start() { run(check_all()); }
+    void learn_code() { run(check_code()); }
     void stop() noexcept;
 
     /// Code with which the server fails a statement that must change nothing. Valid after a successful check.
@@ -50,22 +48,7 @@ public:
     [[nodiscard]] const server_clock& clock() const noexcept { return clock_; }
 
 private:
-    struct awaited_answer
-    {
-        server_check& self;
-        std::shared_ptr<callback_command> request;
-
-        [[nodiscard]] bool await_ready() const noexcept { return false; }
-        /// The pool gets the only reference. A reference in the coroutine would form a cycle.
-        void await_suspend(std::coroutine_handle<> waiting)
-        {
-            self.waiting_ = waiting;
-            self.pending_ = request;
-            self.pool_->ask(std::move(request), lease_clock::now() + self.config_.operation_timeout);
-        }
-        const answer& await_resume() const noexcept { return *self.got_; }
-    };
-
+    void run(remote::coroutine which);
     remote::coroutine check_all();
     remote::coroutine check_code();
     /// \param find_reason returns why the collection is unsuitable, or an empty text
@@ -77,8 +60,12 @@ private:
 
     /// `co_await` of the result sends the filled command, and returns its answer. The reference is valid until the
     /// coroutine is suspended again.
-    [[nodiscard]] awaited_answer answer_to(
-        const command_template& command, const std::string& token, std::int64_t number = 0);
+    [[nodiscard]] auto answer_to(const command_template& command, const std::string& token, std::int64_t number = 0)
+    {
+        return suspension_.suspend([this, &command, &token, number] { send(command, token, number); },
+            [this]() -> const answer& { return *got_; });
+    }
+    void send(const command_template& command, const std::string& token, std::int64_t number);
 
     // These functions return false if the check has ended with a failure.
 
@@ -103,7 +90,7 @@ private:
     const std::string second_;
     std::int32_t no_change_code_ = changes_nothing;
     const answer* got_ = nullptr;
-    std::coroutine_handle<> waiting_;
+    remote::suspension_point suspension_;
     remote::coroutine frame_;
 };
 

@@ -23,7 +23,7 @@ void session::connect()
 {
     run_ = run();
     run_.start();
-    rethrow();
+    suspension_.rethrow();
 }
 
 remote::coroutine session::run()
@@ -67,10 +67,10 @@ remote::coroutine session::run()
 
     // 3. Report that the connection is ready. The coroutine is resumed when the connection has ended.
     plan().note_accepted();
-    co_await suspended([this] { opened(); });
+    co_await suspension_.suspend([this] { opened(); });
 
     // 4. Report the end, after which the coroutine is destroyed.
-    co_await suspended([this] {
+    co_await suspension_.suspend([this] {
         const auto code = *end_error_;
         set_problem(plan().demoted() ? make_replica_failure() : lost_connection(address(), code));
         handle(code == asio::error::timed_out ? event::silent : event::lost, code);
@@ -95,13 +95,13 @@ void session::make_search()
             if (!why)
                 self->where_ = master;
             self->not_found_ = why;
-            self->resume();
+            self->suspension_.resume();
         });
 }
 
 remote::coroutine session::find_master(std::function<void()> start_query)
 {
-    co_await suspended(std::move(start_query));
+    co_await suspension_.suspend(std::move(start_query));
     if (end_error_)
         co_await fail(end_failure());
     if (not_found_)
@@ -117,9 +117,7 @@ void session::make_connection()
         if (self->connection_ != current)
             return;
         self->end_error_ = current->translate_error(code);
-        if (self->waiting_)
-            self->resume();
-        else
+        if (!self->suspension_.resume())
             self->fail_to_connect(self->end_failure());
     });
 }
@@ -131,7 +129,7 @@ void session::send(boost::redis::request commands)
             if (self->connection_ != current)
                 return;
             self->replies_ = replies;
-            self->resume();
+            self->suspension_.resume();
         });
 }
 

@@ -13,8 +13,6 @@
 #include <boost/redis/request.hpp>
 
 #include <atomic>
-#include <coroutine>
-#include <exception>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -76,52 +74,15 @@ private:
     void drop_search();
     void drop_connection();
 
-    /// Suspends the current coroutine, and then calls `begin`, which may resume or destroy the coroutine. After an
-    /// exception of `begin` the coroutine stays suspended, until the connection ends or is dropped.
-    template <class Begin>
-    [[nodiscard]] auto suspended(Begin begin)
-    {
-        struct awaitable
-        {
-            session& self;
-            Begin begin;
-
-            [[nodiscard]] bool await_ready() const noexcept { return false; }
-            void await_suspend(std::coroutine_handle<> waiting) noexcept
-            {
-                // Both are copied to the stack, because the call may destroy this object with the coroutine.
-                auto& owner = self;
-                auto function = std::move(begin);
-                owner.waiting_ = waiting;
-                try {
-                    function();
-                } catch (...) {
-                    owner.thrown_ = std::current_exception();
-                }
-            }
-            void await_resume() const noexcept {}
-        };
-        return awaitable{*this, std::move(begin)};
-    }
-    void resume()
-    {
-        std::exchange(waiting_, nullptr).resume();
-        rethrow();
-    }
-    void rethrow()
-    {
-        if (auto thrown = std::exchange(thrown_, nullptr))
-            std::rethrow_exception(std::move(thrown));
-    }
     /// Reports the failure of the attempt to connect. The coroutine does not continue: it is destroyed.
     [[nodiscard]] auto fail(failure_ptr why)
     {
-        return suspended([this, why = std::move(why)] { fail_to_connect(why); });
+        return suspension_.suspend([this, why = std::move(why)] { fail_to_connect(why); });
     }
     /// Sends commands. Afterwards either `end_error_` is set, or `replies_` contains the replies.
     [[nodiscard]] auto exec(boost::redis::request commands)
     {
-        return suspended([this, commands = std::move(commands)]() mutable { send(std::move(commands)); });
+        return suspension_.suspend([this, commands = std::move(commands)]() mutable { send(std::move(commands)); });
     }
 
     const settings& config_;
@@ -135,17 +96,14 @@ private:
     failure_ptr sorted_sets_refused_;
     remote::lost_requests lost_;
 
-    // Set by a handler before it calls `resume`.
+    // Set by a handler before it resumes the coroutine.
     reply_list replies_;
     /// Why the Sentinels name no server; null if they name `where_`.
     failure_ptr not_found_;
     /// The error with which the connection has ended.
     std::optional<error_code> end_error_;
 
-    /// The suspended coroutine: `run`, or one that it awaits. Null if an exception has ended it. Dangling after
-    /// `disconnect`, so a handler calls `resume` only if its connection or its search is still in use.
-    std::coroutine_handle<> waiting_;
-    std::exception_ptr thrown_;
+    remote::suspension_point suspension_;
     remote::coroutine run_;
 };
 
