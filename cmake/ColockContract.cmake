@@ -1,6 +1,7 @@
 # colock::adapter_contract: the contract tests for adapters, also for adapters outside of this project. The library
-# consists of sources, which become part of the program that links it. So they are compiled with the options and the
-# Boost.Test of that program, and the linker cannot drop test cases as unreferenced.
+# consists of a source, which becomes part of the program that links it. So it is compiled with the options and the
+# Boost.Test of that program, and the linker cannot drop test cases as unreferenced. It includes all sources below,
+# because compiling each alone takes six times as long.
 set(colock_contract_sources
     test/contract/adapter_grants.cpp
     test/contract/adapter_groups.cpp
@@ -47,11 +48,17 @@ target_sources(colock_adapter_contract INTERFACE FILE_SET HEADERS
     FILES
         ${PROJECT_SOURCE_DIR}/include/colock/testing/adapter_contract.hpp
         ${PROJECT_SOURCE_DIR}/include/colock/testing/remote_contract.hpp)
+set(contract_in_build)
+set(contract_installed)
 foreach(source IN LISTS colock_contract_sources)
-    target_sources(colock_adapter_contract INTERFACE
-        $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/${source}>
-        $<INSTALL_INTERFACE:$<INSTALL_PREFIX>/share/colock/${source}>)
+    string(APPEND contract_in_build "#include \"${PROJECT_SOURCE_DIR}/${source}\"\n")
+    string(APPEND contract_installed "#include \"${source}\"\n")
 endforeach()
+file(CONFIGURE OUTPUT ${PROJECT_BINARY_DIR}/contract/adapter_contract.cpp CONTENT "${contract_in_build}")
+file(CONFIGURE OUTPUT ${PROJECT_BINARY_DIR}/contract/installed/adapter_contract.cpp CONTENT "${contract_installed}")
+target_sources(colock_adapter_contract INTERFACE
+    $<BUILD_INTERFACE:${PROJECT_BINARY_DIR}/contract/adapter_contract.cpp>
+    $<INSTALL_INTERFACE:$<INSTALL_PREFIX>/share/colock/adapter_contract.cpp>)
 target_link_libraries(colock_adapter_contract INTERFACE colock::core)
 set_target_properties(colock_adapter_contract PROPERTIES EXPORT_NAME adapter_contract)
 
@@ -60,6 +67,8 @@ set_property(GLOBAL APPEND PROPERTY colock_public_components adapter_contract)
 set_property(GLOBAL PROPERTY colock_adapter_contract_needs core)
 set_property(GLOBAL PROPERTY colock_adapter_contract_packages "")
 if(COLOCK_INSTALL)
+    install(FILES ${PROJECT_BINARY_DIR}/contract/installed/adapter_contract.cpp
+        DESTINATION share/colock COMPONENT development)
     foreach(file IN LISTS colock_contract_sources colock_contract_private_headers)
         cmake_path(GET file PARENT_PATH folder)
         install(FILES ${PROJECT_SOURCE_DIR}/${file} DESTINATION share/colock/${folder} COMPONENT development)
