@@ -425,7 +425,12 @@ public:
     {
         return "zookeeper://" + addresses(ports) + "?session_timeout=4s";
     }
-    std::vector<std::string> residue() override { return ephemeral_nodes(all_.front()->port()); }
+    std::vector<std::string> residue() override
+    {
+        // A member that was restarted last may not have joined the ensemble yet.
+        all_.front()->wait_until_serving();
+        return ephemeral_nodes(all_.front()->port());
+    }
 };
 
 /// A server of MongoDB's protocol, as scripts/servers.sh names it.
