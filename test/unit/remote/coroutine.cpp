@@ -21,6 +21,7 @@ struct owner
 {
     std::function<void()> begin = [] {};
     std::function<void()> act = [] {};
+    std::function<void()> begin_nested = [] {};
     /// Number of the last step that was reached.
     int step = 0;
     remote::suspension_point point{};
@@ -37,7 +38,7 @@ struct owner
     }
     coroutine nested()
     {
-        co_await point.suspend([] {});
+        co_await point.suspend([this] { begin_nested(); });
         step = 3;
     }
     void start()
@@ -97,8 +98,11 @@ BOOST_AUTO_TEST_CASE(coroutine_stays_suspended_after_an_exception_of_the_functio
     it.begin = [] { throw failure(); };
     BOOST_CHECK_THROW(it.start(), failure);
     it.point.rethrow();
-    BOOST_TEST(it.point.resume());
+    it.begin_nested = [] { throw failure(); };
+    BOOST_CHECK_THROW(it.point.resume(), failure);
     BOOST_TEST(it.step == 2);
+    BOOST_TEST(it.point.resume());
+    BOOST_TEST(it.step == 4);
 }
 
 BOOST_AUTO_TEST_CASE(coroutine_that_an_exception_has_ended_is_not_resumed)
