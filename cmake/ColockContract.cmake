@@ -1,7 +1,7 @@
 # colock::adapter_contract: the contract tests for adapters, also for adapters outside of this project. The library
-# consists of a source, which becomes part of the program that links it. So it is compiled with the options and the
-# Boost.Test of that program, and the linker cannot drop test cases as unreferenced. It includes all sources below,
-# because compiling each alone takes six times as long.
+# consists of one source, which includes all those below and becomes part of the program that links it. So it is
+# compiled with the options and the Boost.Test of that program, and the linker cannot drop test cases as unreferenced.
+# Compiling each source alone takes four times as long.
 set(colock_contract_sources
     test/contract/adapter_grants.cpp
     test/contract/adapter_groups.cpp
