@@ -4,7 +4,7 @@
 #include <colock/detail/async_functions.hpp>
 
 #include "core/operations/operation_errors.hpp"
-#include "core/state/abandoned_acquire.hpp"
+#include "core/state/background_release.hpp"
 #include "core/state/core.hpp"
 
 #include <atomic>
@@ -47,7 +47,7 @@ struct acquire_guard
         // A lock that was granted, but not handed out, is reported as granted and then as released.
         if (reports && (*wanted)->current_phase() == phase::acquiring)
             report_not_granted(self, *wanted, end_code());
-        abandon_acquire(self, *wanted);
+        abandon_acquire(self, **wanted);
         if (counted_in)
             count_out(self, *counted_in);
     }

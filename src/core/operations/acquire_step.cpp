@@ -2,7 +2,7 @@
 #include "core/operations/acquire_step.hpp"
 
 #include "core/operations/operation_errors.hpp"
-#include "core/state/abandoned_acquire.hpp"
+#include "core/state/background_release.hpp"
 #include "core/state/core.hpp"
 #include "core/state/possible_deadlock.hpp"
 
@@ -253,7 +253,7 @@ record::ptr take_over_from(core& self, const record::ptr& replaced)
         if (replaced->place.queue)
             self.queues.replace(*replaced, *fresh);
     }
-    abandon_acquire(self, replaced);
+    abandon_acquire(self, *replaced);
     return fresh;
 }
 
@@ -290,24 +290,24 @@ step grant_at_once(core& self, const record::ptr& wanted, lease_clock::time_poin
         self.on_created(*wanted, std::move(*outcome));
         return step::again;
     }
-    std::unique_lock guard(self.mutex);
-    ++self.stats.attempts;
-    wanted->attempts_made.store(1, std::memory_order_relaxed);
-    if (self.closed_to_new.load(std::memory_order_relaxed)) {
-        // The locker was closed while the backend was asked: the grant is released.
-        wanted->granted = true;
-        wanted->left_trace = true;
-        return step::again;
+    deferred_actions actions;
+    step next = step::granted;
+    {
+        const std::lock_guard guard(self.mutex);
+        ++self.stats.attempts;
+        wanted->attempts_made.store(1, std::memory_order_relaxed);
+        if (self.closed_to_new.load(std::memory_order_relaxed)) {
+            // The locker was closed while the backend was asked: the grant is released.
+            wanted->granted = true;
+            wanted->left_trace = true;
+            return step::again;
+        }
+        self.grant(*wanted, outcome->fence, actions);
+        if (self.stats.grants % max_immediate_grants == 0)
+            next = step::yield;
     }
-    self.leases.hold(*wanted, outcome->fence);
-    if (wanted->loss_before_grant) {
-        deferred_actions actions;
-        self.leases.apply_early_reports(*wanted, actions);
-        guard.unlock();
-        actions.run(self);
-        return step::granted;
-    }
-    return self.stats.grants % max_immediate_grants == 0 ? step::yield : step::granted;
+    actions.run(self);
+    return next;
 }
 
 void prepare_token(const core& self, const record& wanted)

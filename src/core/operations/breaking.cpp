@@ -26,8 +26,8 @@ void on_broken(core& self, const record_filter& which, const std::vector<record:
     {
         const std::lock_guard guard(self.mutex);
         for (const auto& held : held_before) {
-            if (succeeded && held->current_phase() == phase::held)
-                self.leases.end_lease(*held, lost_reason::broken, actions);
+            if (succeeded)
+                self.begin_ending(*held, lost_reason::broken, actions);
         }
         // An immediate backend reports the claims that it breaks.
         if (!self.can.immediate && !COLOCK_DEFECT(break_beside_grant)) {

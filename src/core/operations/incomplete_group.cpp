@@ -68,7 +68,7 @@ bool incomplete_group::complete(bool& waits, lease_clock::time_point started)
             !std::ranges::all_of(all_, [&](const requested_lock& each) { return is_long_enough(each, now); }))
             return false;
         for (auto& each : all_)
-            core_->leases.hand_out(*each.wanted, renews_, max_hold_, now);
+            core_->hand_out(*each.wanted, renews_, max_hold_, now);
         if (std::exchange(waits, false))
             core_->leases.end_wait(started);
     }

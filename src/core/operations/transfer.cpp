@@ -84,11 +84,11 @@ std::optional<lost_reason> end_detach(core& self, record& held, bool has_ticket,
     held.end_operation_in_flight();
     const auto now = lease_clock::now();
     if (held.current_phase() == phase::held && held.lease().has_ended(now))
-        self.leases.end_lease(held, lease_table::end_reason_of(held, now), actions);
+        self.begin_ending(held, lease_table::end_reason_of(held, now), actions);
     switch (held.current_phase()) {
     case phase::held:
         if (has_ticket) {
-            self.leases.detach(held, actions);
+            self.detach(held, actions);
             return std::nullopt;
         }
         // A renewal that became due meanwhile was postponed.

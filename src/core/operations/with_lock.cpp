@@ -43,7 +43,7 @@ std::optional<lost_reason> begin_body(core& self, record& held)
         if (!lost && self.dead) {
             // Without the context, no timer renews the lease, or cancels the body when the lease ends.
             lost = lost_reason::shutting_down;
-            self.leases.end_lease(held, *lost, actions);
+            self.begin_ending(held, *lost, actions);
         }
         if (held.current_phase() == phase::held) {
             held.plan.begin_body();

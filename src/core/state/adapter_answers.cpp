@@ -64,17 +64,14 @@ void core::on_created(record& subject, create_outcome&& outcome)
             if (subject.left_trace)
                 cleanup.start_release(subject, actions);
             else
-                cleanup.end(subject, true, actions);
+                finish(subject, true, actions);
         } else if (outcome.status == create_status::granted && !closed_to_new.load(std::memory_order_relaxed) &&
                    (can.immediate || lease_plan::arrives_in_time(leases.request_of(subject, subject.ttl()),
                                          subject.lease().session_until(), now, margins)))
         {
-            remove_single_attempt(subject);
-            leases.grant(subject, outcome.fence, actions);
+            grant(subject, outcome.fence, actions);
         } else {
-            subject.outcome() = std::move(outcome);
-            subject.outcome_ready = true;
-            subject.notify(actions.wakes);
+            return_to_queue(subject, std::move(outcome), actions);
         }
     }
     actions.run(*this);
@@ -103,7 +100,7 @@ void core::on_refused(record& subject, create_outcome* busy)
             }
             subject.notify(actions.wakes);
         } else {
-            cleanup.end(subject, true, actions);
+            finish(subject, true, actions);
         }
     }
     actions.run(*this);
@@ -182,7 +179,7 @@ void core::on_checked(record& held, valid_outcome&& outcome, std::optional<valid
             COLOCK_SOMETIMES(lock_is_released_during_a_query);
             cleanup.start_release(held, actions);
         } else if (!outcome.error && !outcome.valid) {
-            leases.end_lease(held, lease_table::end_reason_of(held, lease_clock::now()), actions);
+            begin_ending(held, lease_table::end_reason_of(held, lease_clock::now()), actions);
         } else {
             // A renewal that became due meanwhile was postponed because of this query.
             held.plan.catch_up(lease_clock::now());
@@ -202,12 +199,10 @@ void core::declare_lost(const record::ptr& held, lost_reason reason)
     deferred_actions actions;
     {
         const std::lock_guard guard(mutex);
-        // The grant was broken before its answer was processed: see `lease_table::apply_early_reports`.
+        // The grant was broken before its answer was processed: see `grant`.
         if (held->current_phase() == phase::acquiring && !held->loss_before_grant)
             held->loss_before_grant = reason;
-        if (held->current_phase() != phase::held)
-            return;
-        leases.end_lease(*held, reason, actions);
+        begin_ending(*held, reason, actions);
     }
     actions.run(*this);
 }

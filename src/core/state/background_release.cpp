@@ -47,9 +47,7 @@ release_start begin_release(core& self, record& held, std::uint32_t* seen)
     deferred_actions actions;
     {
         const std::lock_guard guard(self.mutex);
-        begun.was_held = held.current_phase() == phase::held;
-        if (begun.was_held)
-            self.leases.end_lease(held, lost_reason::released, actions);
+        begun.was_held = self.begin_ending(held, lost_reason::released, actions);
         begun.waits = seen && !self.can.immediate && watch_for_answer(self, held, *seen);
     }
     actions.run(self);
@@ -66,6 +64,20 @@ void release_in_background(core& self, record& held) noexcept
         return;
     const std::lock_guard guard(self.mutex);
     self.cleanup.keep_until_ended(held);
+}
+
+void abandon_acquire(core& self, record& subject) noexcept
+{
+    subject.cancel();
+    {
+        deferred_actions actions;
+        {
+            const std::lock_guard guard(self.mutex);
+            self.abandon(subject, actions);
+        }
+        actions.run(self);
+    }
+    release_in_background(self, subject);
 }
 
 } // namespace colock::inline v0::detail

@@ -11,6 +11,9 @@ class core;
 
 // Functions that run from the moment nobody needs a lock any more until `cleanup_queue` owns its record.
 
+/// Abandons an acquire that has not handed out its lock: it was cancelled or has failed, its frame is destroyed, or it
+/// continues with another claim. A grant that it has or may still get is released in the background.
+void abandon_acquire(core& self, record& subject) noexcept;
 /// Releases a held lock in the background.
 void release_in_background(core& self, record& held) noexcept;
 struct release_start

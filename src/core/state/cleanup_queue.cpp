@@ -1,6 +1,7 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #include "core/state/cleanup_queue.hpp"
 
+#include "core/state/core.hpp"
 #include "util/simulation_marks.hpp"
 
 #include <algorithm>
@@ -27,27 +28,39 @@ void cleanup_queue::note_request(record& claim, std::chrono::milliseconds ttl) n
 cleanup_queue::time_point cleanup_queue::release_deadline(const record& ending) const noexcept
 {
     // A claim that the server does not end by itself exists until it is released.
-    return shard_.can.expires ? saturating_add(ending.release_state().latest_expiry, shard_.options.operation_timeout)
-                              : time_point::max();
+    return core_.can.expires ? saturating_add(ending.release_state().latest_expiry, core_.options.operation_timeout)
+                             : time_point::max();
 }
 
-void cleanup_queue::enter(record& ending)
+void cleanup_queue::add(record& ending)
 {
+    note_request(ending, ending.ttl());
     intrusive_ptr_add_ref(&ending);
     ending_.push_back(ending);
-    ++shard_.stats.settling;
+    ++core_.stats.settling;
+}
+
+void cleanup_queue::remove(record& ended, deferred_actions& actions)
+{
+    ending_.erase(ending_.iterator_to(ended));
+    actions.ended.add(ended);
+    --core_.stats.settling;
+    if (ending_.empty()) {
+        actions.kept_core = std::move(kept_);
+        drained_.notify(actions.wakes);
+    }
 }
 
 void cleanup_queue::start_release(record& ending, deferred_actions& actions)
 {
-    if (shard_.dead && !shard_.can.immediate)
-        return end(ending, false, actions);
+    if (core_.dead && !core_.can.immediate)
+        return core_.finish(ending, false, actions);
     // `on_released` calls this function again: nothing may overtake a create or an extend that is in flight.
     if (ending.in_flight != operation::none)
         return;
     record::ptr next;
-    if (!shard_.dead && !ending.release_state().is_settling && ending.granted)
-        next = shard_.queues.pick_for_hand_over(ending, actions.wakes);
+    if (!core_.dead && !ending.release_state().is_settling && ending.granted)
+        next = core_.queues.pick_for_hand_over(ending, actions.wakes);
     try {
         if (next && next->acquire.is_listening())
             actions.add_request(deferred_actions::action::cancel_wait, *next);
@@ -65,9 +78,9 @@ void cleanup_queue::start_release(record& ending, deferred_actions& actions)
     ending.set_operation_start(now);
     // The release is reported before it is sent, because another thread may be granted the lock, and report the grant,
     // while the call is still in progress.
-    if (shard_.options.observer && shard_.can.immediate && !ending.release_state().is_settling && ending.granted) {
+    if (core_.options.observer && core_.can.immediate && !ending.release_state().is_settling && ending.granted) {
         ending.release_state().reported_early = true;
-        shard_.events.add(
+        core_.events.add(
             {.what = lock_event::kind::released, .subject = &ending, .span = ending.release_state().held.span()});
     }
     if (next) {
@@ -77,15 +90,15 @@ void cleanup_queue::start_release(record& ending, deferred_actions& actions)
         static_cast<void>(next->acquire.on_sent(false));
         key_queues::expect_release(*next);
     } else {
-        ending.set_has_local_waiters(shard_.queues.find(ending) != nullptr);
+        ending.set_has_local_waiters(core_.queues.find(ending) != nullptr);
     }
 }
 
 void cleanup_queue::on_released(record& subject, release_outcome&& outcome, deferred_actions& actions)
 {
     subject.in_flight = operation::none;
-    if (outcome.others_wait && !shard_.can.fifo) {
-        if (key_queue* queue = shard_.queues.find(subject)) {
+    if (outcome.others_wait && !core_.can.fifo) {
+        if (key_queue* queue = core_.queues.find(subject)) {
             const auto now = lease_clock::now();
             queue->yields_until =
                 now + std::clamp<lease_clock::duration>(2 * (now - subject.operation_start()), 500us, 20ms);
@@ -122,7 +135,7 @@ void cleanup_queue::on_released(record& subject, release_outcome&& outcome, defe
             retry_later(subject, actions);
         } else {
             subject.release_state().is_settling = subject.release_state().is_settling || failed;
-            end(subject, !failed, actions);
+            core_.finish(subject, !failed, actions);
         }
     }
 }
@@ -132,53 +145,23 @@ void cleanup_queue::retry_later(record& ending, deferred_actions& actions)
     ending.release_state().is_settling = true;
     const auto now = lease_clock::now();
     const time_point release_deadline = this->release_deadline(ending);
-    if (shard_.dead || now >= release_deadline) {
+    if (core_.dead || now >= release_deadline) {
         COLOCK_SOMETIMES(cleanup_ends_without_proof);
-        return end(ending, false, actions);
+        return core_.finish(ending, false, actions);
     }
     // The release may or may not have been executed, so the waiters of the key have to check the backend themselves,
     // unless the backend wakes them. Thousands of shared locks may be released at once, and each failure would wake
     // all waiters.
     if (ending.granted)
-        shard_.queues.wake_after_release(ending, actions.wakes);
+        core_.queues.wake_after_release(ending, actions.wakes);
     // The caller that waited for the first answer may return now, so the cleanup keeps the core alive.
     if (!kept_)
         kept_ = owner_.lock();
     ending.release_state().backoff = std::clamp<decltype(ending.release_state().backoff)>(
         ending.release_state().backoff * 2U, backoff_first, backoff_cap);
     ending.release_state().retry_at = std::min(saturating_add(now, ending.release_state().backoff), release_deadline);
-    shard_.timers.schedule(ending, std::min(ending.release_state().retry_at, ending.answer_by));
+    core_.timers.schedule(ending, std::min(ending.release_state().retry_at, ending.answer_by));
     ending.notify(actions.wakes);
-}
-
-void cleanup_queue::end(record& ending, bool proven, deferred_actions& actions)
-{
-    shard_.timers.schedule(ending, time_point::max());
-    ending_.erase(ending_.iterator_to(ending));
-    actions.ended.add(ending);
-    --shard_.stats.settling;
-    if (ending.release_state().is_settling) {
-        ++shard_.stats.settled;
-        if (!proven)
-            ++shard_.stats.unproven;
-    }
-    if (shard_.options.observer && (ending.release_state().is_settling || !ending.release_state().reported_early)) {
-        shard_.events.add(
-            {.what = ending.release_state().is_settling ? lock_event::kind::settled : lock_event::kind::released,
-                .subject = &ending,
-                .proven = proven,
-                .span = ending.release_state().held.span()});
-    }
-    ending.move_to(phase::ended);
-    ending.notify(actions.wakes);
-    if (ending.granted && proven)
-        shard_.queues.wake_after_release(ending, actions.wakes);
-    else if (ending.granted)
-        shard_.queues.wake_heads(ending, actions.wakes);
-    if (ending_.empty()) {
-        actions.kept_core = std::move(kept_);
-        drained_.notify(actions.wakes);
-    }
 }
 
 void cleanup_queue::keep_until_ended(const record& ending)
@@ -189,7 +172,7 @@ void cleanup_queue::keep_until_ended(const record& ending)
 
 bool cleanup_queue::is_inside_call(const record& ending) const noexcept
 {
-    return shard_.can.immediate && ending.in_flight != operation::none;
+    return core_.can.immediate && ending.in_flight != operation::none;
 }
 
 unsigned cleanup_queue::calls_in_flight() const noexcept
@@ -205,7 +188,7 @@ void cleanup_queue::give_up(deferred_actions& actions)
         if (is_inside_call(unanswered))
             continue;
         unanswered.release_state().is_settling = true;
-        end(unanswered, false, actions);
+        core_.finish(unanswered, false, actions);
     }
 }
 

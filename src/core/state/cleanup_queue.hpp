@@ -20,7 +20,7 @@ class cleanup_queue
 public:
     using time_point = lease_clock::time_point;
 
-    explicit cleanup_queue(shard& of) : shard_(of) {}
+    explicit cleanup_queue(core& owner) : core_(owner) {}
     cleanup_queue(const cleanup_queue&) = delete;
     cleanup_queue& operator=(const cleanup_queue&) = delete;
 
@@ -30,14 +30,13 @@ public:
     /// Records that a request with this TTL is about to be sent, or was sent.
     static void note_request(record& claim, std::chrono::milliseconds ttl) noexcept;
     /// Adds a claim that has begun to end. The queue keeps it from now on.
-    void enter(record& ending);
+    void add(record& ending);
+    /// Removes a claim that has ended.
+    void remove(record& ended, deferred_actions& actions);
     /// Releases the claim as soon as none of its operations is in flight: hands it over to the next waiter, or releases
     /// it in the backend.
     void start_release(record& ending, deferred_actions& actions);
     void on_released(record& subject, release_outcome&& outcome, deferred_actions& actions);
-    /// Removes the claim.
-    /// \param proven it is certain that the backend keeps nothing of the claim
-    void end(record& ending, bool proven, deferred_actions& actions);
     /// Keeps the core alive until the cleanup ends, because the last owner of `ending` may be destroyed now.
     void keep_until_ended(const record& ending);
 
@@ -58,7 +57,7 @@ private:
     void retry_later(record& ending, deferred_actions& actions);
     [[nodiscard]] time_point release_deadline(const record& ending) const noexcept;
 
-    shard& shard_;
+    core& core_;
     std::weak_ptr<core> owner_;
     std::shared_ptr<core> kept_;
     /// The list owns a reference to each of its members.

@@ -74,10 +74,4 @@ void core::notify_drained()
     actions.run(*this);
 }
 
-void core::remove_single_attempt(record& wanted)
-{
-    if (!wanted.place.queue && wanted.list_hook::is_linked())
-        single_attempts.erase(single_attempts.iterator_to(wanted));
-}
-
 } // namespace colock::inline v0::detail

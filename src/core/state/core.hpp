@@ -76,6 +76,26 @@ public:
     void on_woken(const record::ptr& waiting, std::uint32_t wait_number);
     void declare_lost(const record::ptr& held, lost_reason reason);
 
+    // Transitions, defined in transitions.cpp. No other function changes the phase of a record. The mutex must be held.
+    /// Grants the lock to `subject`, which acquires.
+    void grant(record& subject, std::uint64_t fence, deferred_actions& actions);
+    /// Makes a held lock of a group available to the caller, because all locks of the group are held now. The requested
+    /// options apply from now on.
+    void hand_out(record& held, bool renews, std::chrono::milliseconds max_hold, time_point now);
+    /// Passes an answer that is no usable grant to the acquiring coroutine. The record keeps its place.
+    static void return_to_queue(record& subject, create_outcome&& answer, deferred_actions& actions);
+    /// Gives up an acquire, if it is still acquiring. A grant, or a place in a queue, that it has or may still get is
+    /// released.
+    void abandon(record& subject, deferred_actions& actions);
+    /// Ends a lease, and begins to release the lock. Has no effect if the lock is not held.
+    /// \returns whether the lock was held
+    bool begin_ending(record& held, lost_reason reason, deferred_actions& actions);
+    /// Ends a lease without releasing the lock in the backend, because another holder takes it over with the ticket.
+    void detach(record& held, deferred_actions& actions);
+    /// Ends the clean-up of a claim.
+    /// \param proven it is certain that the backend keeps nothing of the claim
+    void finish(record& subject, bool proven, deferred_actions& actions);
+
     void on_session_ended(const session_lease& session) noexcept override;
     void on_contact_lost() noexcept override;
     void on_contact_regained() noexcept override;
@@ -127,8 +147,6 @@ public:
     /// The gate of the adapter's context; null if the context had shut down before the locker was made.
     [[nodiscard]] const std::shared_ptr<context_gate>& gate() const noexcept { return gate_; }
 
-    /// Removes `wanted`, which has not been granted, from the list of single attempts. The mutex must be held.
-    void remove_single_attempt(record& wanted);
     /// Notifies a shutdown that something it waits for may have ended.
     void notify_drained();
 
@@ -144,7 +162,7 @@ public:
     /// The backend was notified that this locker does not need it any more.
     bool detached = false;
     cleanup_queue cleanup{*this};
-    lease_table leases{*this, cleanup};
+    lease_table leases{*this};
     shutdown_notifier notifier{*this, leases, cleanup};
     /// Single attempts in flight. They are in no queue.
     record_list single_attempts;
@@ -152,6 +170,7 @@ public:
     condition group_pause;
 
 private:
+    void end_lease(record& held, lost_reason reason, deferred_actions& actions);
     /// Records how long the backend took to answer a create. Returns the current time. The mutex must be held.
     time_point note_answer_time(record& asked, create_status answer) noexcept;
     void on_timer();

@@ -1,6 +1,8 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #include "core/state/lease_table.hpp"
 
+#include "core/state/core.hpp"
+
 #include <algorithm>
 #include <new>
 #include <utility>
@@ -21,76 +23,29 @@ lease_request lease_table::request_of(const record& claim, milliseconds ttl) con
 {
     // A request that may arrive late counts as if it had been the last one.
     const auto counted = std::min(ttl, claim.late_ttl());
-    return {claim.operation_start(), counted, shard_.backend->max_clock_lead(counted)};
+    return {claim.operation_start(), counted, core_.backend->max_clock_lead(counted)};
 }
 
-void lease_table::hold(record& wanted, std::uint64_t fence)
+void lease_table::add(record& held)
 {
-    wanted.fence = fence;
-    wanted.granted = true;
-    wanted.lease().set_ttl_bound(
-        wanted.plan.on_granted(request_of(wanted, wanted.ttl()), wanted.lease().session_until()));
-    wanted.mark_acquired();
-    wanted.move_to(phase::held);
-    held_.push_back(wanted);
-    if (wanted.lease().session())
-        watch_session(wanted);
-
-    if (!wanted.group_in_progress) {
-        ++shard_.stats.grants;
-        if (wanted.acquire.has_waited())
-            end_wait(wanted.started);
-    }
-    if (wanted.plan.renews() || is_watched(wanted) || wanted.due != time_point::max() || wanted.plan.is_bounded())
-        reschedule(wanted);
+    held_.push_back(held);
+    if (held.lease().session())
+        watch_session(held);
+    if (held.plan.renews() || is_watched(held) || held.due != time_point::max() || held.plan.is_bounded())
+        reschedule(held);
 }
 
 void lease_table::end_wait(time_point started)
 {
-    --shard_.stats.waiting;
+    --core_.stats.waiting;
     const auto waited = lease_clock::now() - started;
-    shard_.stats.waited_total += waited;
-    shard_.stats.waited_longest = std::max(shard_.stats.waited_longest, std::chrono::nanoseconds(waited));
+    core_.stats.waited_total += waited;
+    core_.stats.waited_longest = std::max(core_.stats.waited_longest, std::chrono::nanoseconds(waited));
 }
 
 bool lease_table::is_watched(const record& held) const noexcept
 {
-    return shard_.watches_all || (shard_.can.extends_groups && !held.owner().group.empty());
-}
-
-void lease_table::grant(record& wanted, std::uint64_t fence, deferred_actions& actions)
-{
-    key_queue* queue = wanted.place.queue;
-    if (shard_.queues.leave(wanted, actions.wakes)) {
-        queue->answer = {.is_answered = true};
-        if (wanted.mode() == lock_mode::exclusive)
-            queue->holder = &wanted;
-    }
-    hold(wanted, fence);
-    wanted.notify(actions.wakes);
-    if (shard_.options.observer && !wanted.group_in_progress)
-        report_grant(wanted, lease_clock::now());
-    apply_early_reports(wanted, actions);
-}
-
-void lease_table::report_grant(record& held, time_point now)
-{
-    held.release_state().held.start(now);
-    shard_.events.add({.what = lock_event::kind::granted, .subject = &held, .span = now - held.started});
-}
-
-void lease_table::note_hold_time(record& held) const noexcept
-{
-    if (shard_.options.observer)
-        held.release_state().held.stop(lease_clock::now());
-}
-
-void lease_table::apply_early_reports(record& held, deferred_actions& actions)
-{
-    if (held.loss_before_grant)
-        return end_lease(held, *held.loss_before_grant, actions);
-    if (held.is_to_be_verified)
-        verify(held, actions);
+    return core_.watches_all || (core_.can.extends_groups && !held.owner().group.empty());
 }
 
 void lease_table::verify(record& held, deferred_actions& actions)
@@ -101,7 +56,7 @@ void lease_table::verify(record& held, deferred_actions& actions)
     try {
         actions.add_request(deferred_actions::action::verify, held);
     } catch (const std::bad_alloc&) {
-        shard_.timers.schedule(held, saturating_add(lease_clock::now(), delay_without_memory));
+        core_.timers.schedule(held, saturating_add(lease_clock::now(), delay_without_memory));
         return;
     }
     held.is_to_be_verified = false;
@@ -109,20 +64,10 @@ void lease_table::verify(record& held, deferred_actions& actions)
     held.set_operation_start(lease_clock::now());
 }
 
-void lease_table::hand_out(record& held, bool renews, milliseconds max_hold, time_point now)
-{
-    held.group_in_progress = nullptr;
-    held.lease().set_ttl_bound(held.plan.on_handed_out(now, renews, max_hold, held.lease().ttl_bound()));
-    ++shard_.stats.grants;
-    reschedule(held);
-    if (shard_.options.observer)
-        report_grant(held, now);
-}
-
 void lease_table::reschedule(record& held)
 {
-    const auto due = held.plan.due(held.lease().valid_until(), shard_.margins, is_watched(held));
-    shard_.timers.schedule(held, std::min(due, held.answer_by));
+    const auto due = held.plan.due(held.lease().valid_until(), core_.margins, is_watched(held));
+    core_.timers.schedule(held, std::min(due, held.answer_by));
 }
 
 /// Returns false if the lease has ended.
@@ -130,10 +75,10 @@ bool lease_table::follow_plan(record& held, time_point now, deferred_actions& ac
 {
     for (;;) {
         const auto expiry = held.lease().has_ended(now) ? time_point::min() : held.lease().valid_until();
-        const auto next = held.plan.next(now, expiry, shard_.margins, is_watched(held));
+        const auto next = held.plan.next(now, expiry, core_.margins, is_watched(held));
         switch (next.what) {
         case lease_plan::action::lose:
-            end_lease(held, end_reason_of(held, now), actions);
+            core_.begin_ending(held, end_reason_of(held, now), actions);
             return false;
         case lease_plan::action::stop_body:
             stop_body(held, lost_reason::expired, actions);
@@ -160,7 +105,7 @@ bool lease_table::shut_down_next(deferred_actions& actions)
     record& next = held_.front();
     next.shutdown_notified = true;
     if (!next.plan.body_runs()) {
-        end_lease(next, lost_reason::shutting_down, actions);
+        core_.begin_ending(next, lost_reason::shutting_down, actions);
         return true;
     }
     stop_body(next, lost_reason::shutting_down, actions);
@@ -175,8 +120,8 @@ void lease_table::start_renewal(record& held, time_point now, deferred_actions& 
     // The operation in flight schedules the next renewal when it ends.
     if (held.in_flight != operation::none)
         return;
-    const auto ttl = held.plan.renewal_ttl(now, held.ttl(), shard_.limits.min_ttl);
-    if (!ttl || is_too_short(*ttl, shard_.backend->max_clock_lead(*ttl)))
+    const auto ttl = held.plan.renewal_ttl(now, held.ttl(), core_.limits.min_ttl);
+    if (!ttl || is_too_short(*ttl, core_.backend->max_clock_lead(*ttl)))
         return;
     try {
         actions.add_request(deferred_actions::action::renew, held);
@@ -192,80 +137,6 @@ void lease_table::start_renewal(record& held, time_point now, deferred_actions& 
     cleanup_queue::note_request(held, *ttl);
 }
 
-void lease_table::end_lease(record& held, lost_reason reason, deferred_actions& actions)
-{
-    held_.erase(held_.iterator_to(held));
-    held.end_reason = reason;
-    held.move_to(phase::ending);
-    held.plan.forget_renewal();
-    note_hold_time(held);
-    cleanup_queue::note_request(held, held.ttl());
-    cleanup_.enter(held);
-    if (key_queue* queue = shard_.queues.find(held); queue && queue->holder == &held)
-        queue->holder = nullptr;
-    if (reason != lost_reason::released)
-        shard_.queues.wake_heads(held, actions.wakes);
-    else
-        held.release_state().error = nullptr;
-    if (auto* const group = std::exchange(held.group_in_progress, nullptr)) {
-        // The grant was not reported to anybody, so its end is not reported either.
-        held.release_state().is_settling = true;
-        group->lease_ended(actions.wakes);
-    } else if (reason != lost_reason::released) {
-        held.release_state().is_settling = true;
-        // An answer that arrives later is not counted any more.
-        const bool has_ended = reason == lost_reason::expired || reason == lost_reason::session;
-        if (has_ended && held.plan.renews() && held.in_flight == operation::extend && !held.extension().result)
-            ++shard_.stats.renewal_errors;
-        ++shard_.stats.losses[static_cast<std::size_t>(reason)];
-        if (shard_.options.observer)
-            shard_.events.add({.what = lock_event::kind::lost,
-                .subject = &held,
-                .reason = reason,
-                .span = held.release_state().held.span()});
-    } else {
-        count_release(held);
-    }
-    shard_.timers.schedule(held, held.answer_by);
-    notify_end(held, actions.wakes);
-    cleanup_.start_release(held, actions);
-}
-
-void lease_table::count_release(record& held)
-{
-    ++shard_.stats.releases;
-    if (shard_.options.observer && held.is_leadership)
-        shard_.events.add({.what = lock_event::kind::resigned, .subject = &held});
-}
-
-void lease_table::notify_end(record& held, wake_list& wakes)
-{
-    held.notify(wakes);
-    for (const end_listener& each : held.end_listeners)
-        each.notified->notify(wakes);
-}
-
-void lease_table::detach(record& held, deferred_actions& actions)
-{
-    remove(held);
-    held.end_reason = lost_reason::released;
-    held.move_to(phase::ended);
-    held.plan.forget_renewal();
-    shard_.timers.schedule(held, time_point::max());
-    if (key_queue* queue = shard_.queues.find(held); queue && queue->holder == &held)
-        queue->holder = nullptr;
-    // The waiters have to learn the new expiry from the backend.
-    shard_.queues.wake_heads(held, actions.wakes);
-    count_release(held);
-    note_hold_time(held);
-    if (shard_.options.observer)
-        shard_.events.add(
-            {.what = lock_event::kind::released, .subject = &held, .span = held.release_state().held.span()});
-    notify_end(held, actions.wakes);
-    // A shutdown waits for bodies, and a body may have made this call.
-    cleanup_.drained().notify(actions.wakes);
-}
-
 void lease_table::watch_session(record& held)
 {
     const auto& session = held.lease().session();
@@ -275,7 +146,7 @@ void lease_table::watch_session(record& held)
     session->watch(owner_.lock());
     // The session may have ended just before.
     if (session->valid_until() == time_point::min())
-        shard_.timers.schedule(held, lease_clock::now());
+        core_.timers.schedule(held, lease_clock::now());
 }
 
 lost_reason lease_table::end_reason_of(const record& held, time_point now) noexcept
@@ -292,9 +163,9 @@ std::optional<lost_reason> lease_table::report_loss(record& held, deferred_actio
         return held.end_reason;
     // The timer may be late if the body kept its thread busy.
     if (held.plan.body_must_stop())
-        end_lease(held, held.plan.stop_reason(), actions);
+        core_.begin_ending(held, held.plan.stop_reason(), actions);
     else if (const auto now = lease_clock::now(); held.lease().has_ended(now))
-        end_lease(held, end_reason_of(held, now), actions);
+        core_.begin_ending(held, end_reason_of(held, now), actions);
     return held.end_reason;
 }
 
@@ -303,7 +174,7 @@ void lease_table::apply_requested_ttl(record& held, milliseconds ttl, deferred_a
     cleanup_queue::note_request(held, ttl);
     if (const auto sooner = held.plan.on_shortened(request_of(held, ttl), held.lease().ttl_bound())) {
         held.lease().set_ttl_bound(*sooner);
-        shard_.queues.wake_for_earlier_expiry(held, saturating_add(held.operation_start(), ttl), actions.wakes);
+        core_.queues.wake_for_earlier_expiry(held, saturating_add(held.operation_start(), ttl), actions.wakes);
     }
 }
 
@@ -313,36 +184,36 @@ void lease_table::on_extended(record& subject, extend_outcome&& outcome, deferre
     const auto result = std::move(subject.extension().result);
     // A renewal of an incomplete group may be answered after the completion of the group.
     const bool is_renewal = !result && !subject.group_in_progress && subject.plan.renews();
-    const bool tells = shard_.options.observer && (result ? !subject.group_in_progress : is_renewal);
+    const bool tells = core_.options.observer && (result ? !subject.group_in_progress : is_renewal);
     if (outcome.status == extend_status::failed && outcome.error->code == errc::outcome_unknown)
         subject.lower_late_ttl(subject.extension().ttl);
     if (subject.current_phase() == phase::ended)
         return;
     if (subject.current_phase() == phase::ending) {
-        cleanup_.start_release(subject, actions);
+        core_.cleanup.start_release(subject, actions);
     } else if (outcome.status == extend_status::extended && !subject.lease().has_ended(lease_clock::now())) {
         subject.release_state().error = nullptr;
         if (result)
             subject.set_ttl(subject.extension().ttl);
         else if (is_renewal)
-            ++shard_.stats.renewals;
+            ++core_.stats.renewals;
         subject.lease().set_ttl_bound(subject.plan.on_extended(
             request_of(subject, subject.extension().ttl), std::min(subject.ttl(), subject.late_ttl())));
         if (!result && tells) {
-            shard_.events.add({.what = lock_event::kind::renewed,
+            core_.events.add({.what = lock_event::kind::renewed,
                 .subject = &subject,
                 .span = subject.lease().valid_until() - lease_clock::now()});
         }
     } else if (outcome.status != extend_status::failed) {
         // An answer that came after the deadline cannot restore a lock that was not held for a while.
-        end_lease(subject, end_reason_of(subject, lease_clock::now()), actions);
+        core_.begin_ending(subject, end_reason_of(subject, lease_clock::now()), actions);
     } else if (subject.plan.renews()) {
         if (is_renewal)
-            ++shard_.stats.renewal_errors;
+            ++core_.stats.renewal_errors;
         subject.plan.on_failed(lease_clock::now());
         subject.release_state().error = outcome.error;
         if (tells)
-            shard_.events.add({.what = lock_event::kind::at_risk, .subject = &subject, .why = outcome.error->code});
+            core_.events.add({.what = lock_event::kind::at_risk, .subject = &subject, .why = outcome.error->code});
     }
     if (result)
         result->emplace(std::move(outcome));
@@ -359,8 +230,8 @@ void lease_table::on_extended(record& subject, extend_outcome&& outcome, deferre
 void lease_table::on_contact_lost(time_point now)
 {
     for (record& held : held_) {
-        if (shard_.options.observer && !held.group_in_progress)
-            shard_.events.add({.what = lock_event::kind::at_risk, .subject = &held, .why = errc::unavailable});
+        if (core_.options.observer && !held.group_in_progress)
+            core_.events.add({.what = lock_event::kind::at_risk, .subject = &held, .why = errc::unavailable});
         // The renewal also shows whether the lease still exists, so it is due at once.
         if (held.plan.renews() && held.in_flight == operation::none) {
             held.plan.schedule_renewal(now);
@@ -375,7 +246,7 @@ void lease_table::on_session_ended(const session_lease& session)
     const auto now = lease_clock::now();
     for (record& held : held_) {
         if (held.lease().session().get() == &session)
-            shard_.timers.schedule(held, now);
+            core_.timers.schedule(held, now);
     }
 }
 

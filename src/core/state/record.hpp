@@ -198,7 +198,6 @@ public:
     void on_verified(valid_outcome outcome);
 
     [[nodiscard]] phase current_phase() const noexcept { return phase_.load(std::memory_order_acquire); }
-    void move_to(phase next) noexcept { phase_.store(next, std::memory_order_release); }
 
     // The data of the acquire and the data of the lease and release share their memory, because ten thousand waiters do
     // not need the latter. (A std::variant costs two indirect calls per access.)
@@ -293,6 +292,10 @@ public:
     bool shutdown_notified : 1 = false;
 
 private:
+    friend class core;
+    /// Called only in transitions.cpp.
+    void move_to(phase next) noexcept { phase_.store(next, std::memory_order_release); }
+
     struct lease_data
     {
         detail::extension extension;
