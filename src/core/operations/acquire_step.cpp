@@ -15,17 +15,14 @@ namespace {
 
 void release_late_grant(core& self, const record::ptr& wanted, lease_clock::time_point now)
 {
-    deferred_actions actions;
-    {
-        const std::lock_guard guard(self.mutex);
+    self.update([&](deferred_actions& actions) {
         actions.add_request(deferred_actions::action::release, *wanted);
         wanted->in_flight = operation::release;
         if (wanted->place.queue)
             wanted->place.queue->answer.error = wanted->outcome().error;
         wanted->set_operation_start(now);
         wanted->releases_late_grant = true;
-    }
-    actions.run(self);
+    });
 }
 
 void process_answer(core& self, const record::ptr& wanted, retry_schedule& schedule, create_outcome outcome)
@@ -290,10 +287,7 @@ step grant_at_once(core& self, const record::ptr& wanted, lease_clock::time_poin
         self.on_created(*wanted, std::move(*outcome));
         return step::again;
     }
-    deferred_actions actions;
-    step next = step::granted;
-    {
-        const std::lock_guard guard(self.mutex);
+    return self.update([&](deferred_actions& actions) {
         ++self.stats.attempts;
         wanted->attempts_made.store(1, std::memory_order_relaxed);
         if (self.closed_to_new.load(std::memory_order_relaxed)) {
@@ -303,11 +297,8 @@ step grant_at_once(core& self, const record::ptr& wanted, lease_clock::time_poin
             return step::again;
         }
         self.grant(*wanted, outcome->fence, actions);
-        if (self.stats.grants % max_immediate_grants == 0)
-            next = step::yield;
-    }
-    actions.run(self);
-    return next;
+        return self.stats.grants % max_immediate_grants == 0 ? step::yield : step::granted;
+    });
 }
 
 void prepare_token(const core& self, const record& wanted)

@@ -22,9 +22,7 @@ std::vector<record::ptr> find_held(core& self, const record_filter& which)
 
 void on_broken(core& self, const record_filter& which, const std::vector<record::ptr>& held_before, bool succeeded)
 {
-    deferred_actions actions;
-    {
-        const std::lock_guard guard(self.mutex);
+    self.update([&](deferred_actions& actions) {
         for (const auto& held : held_before) {
             if (succeeded)
                 self.begin_ending(*held, lost_reason::broken, actions);
@@ -43,8 +41,7 @@ void on_broken(core& self, const record_filter& which, const std::vector<record:
             self.queues.for_each(verify_if_granted);
             std::for_each(self.single_attempts.begin(), self.single_attempts.end(), verify_if_granted);
         }
-    }
-    actions.run(self);
+    });
 }
 
 } // namespace colock::inline v0::detail

@@ -82,11 +82,9 @@ bool must_await_batch(core& self, record& wanted, retry_schedule& schedule, std:
 
 std::optional<batch_refusal> take_batch_answer(core& self, const std::vector<record::ptr>& wanted)
 {
-    std::optional<batch_refusal> refused;
-    deferred_actions actions;
     const auto now = lease_clock::now();
-    {
-        const std::lock_guard guard(self.mutex);
+    return self.update([&](deferred_actions& actions) {
+        std::optional<batch_refusal> refused;
         for (std::size_t i = 0; i < wanted.size(); ++i) {
             record& each = *wanted[i];
             if (each.current_phase() != phase::acquiring)
@@ -104,9 +102,8 @@ std::optional<batch_refusal> take_batch_answer(core& self, const std::vector<rec
             queue->answer = refused->which == 0
                                 ? last_answer::from(refused->answer, holder_expiry(refused->answer, now))
                                 : last_answer{.is_answered = true};
-    }
-    actions.run(self);
-    return refused;
+        return refused;
+    });
 }
 
 } // namespace colock::inline v0::detail

@@ -31,10 +31,8 @@ bool incomplete_group::has_lost() const
 
 bool incomplete_group::begin_renewals(lease_clock::time_point until, std::uint32_t& seen)
 {
-    deferred_actions actions;
-    bool is_unanswered = false;
-    {
-        const std::lock_guard guard(core_->mutex);
+    return core_->update([&](deferred_actions& actions) {
+        bool is_unanswered = false;
         if (progress_.has_lost)
             return false;
         const auto now = lease_clock::now();
@@ -50,19 +48,15 @@ bool incomplete_group::begin_renewals(lease_clock::time_point until, std::uint32
             if (std::exchange(each.renewed_from, held.lease().ttl_bound()) == lease_clock::time_point())
                 core_->leases.start_renewal(held, now, actions);
         }
-        is_unanswered = is_unanswered && !progress_.has_lost;
         core_->timers.schedule_wait(progress_, until);
         seen = progress_.version;
-    }
-    actions.run(*core_);
-    return is_unanswered;
+        return is_unanswered && !progress_.has_lost;
+    });
 }
 
 bool incomplete_group::complete(bool& waits, lease_clock::time_point started)
 {
-    deferred_actions actions;
-    {
-        const std::lock_guard guard(core_->mutex);
+    return core_->update([&](deferred_actions&) {
         const auto now = lease_clock::now();
         if (core_->closed_to_new || progress_.has_lost ||
             !std::ranges::all_of(all_, [&](const requested_lock& each) { return is_long_enough(each, now); }))
@@ -71,9 +65,8 @@ bool incomplete_group::complete(bool& waits, lease_clock::time_point started)
             core_->hand_out(*each.wanted, renews_, max_hold_, now);
         if (std::exchange(waits, false))
             core_->leases.end_wait(started);
-    }
-    actions.run(*core_);
-    return true;
+        return true;
+    });
 }
 
 std::vector<lock> incomplete_group::take_locks()

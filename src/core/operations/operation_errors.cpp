@@ -168,17 +168,14 @@ error_code code_of_destroyed(const core& self) noexcept
 
 void report_not_granted(core& self, const record::ptr& wanted, const error_code& why) noexcept
 {
-    deferred_actions actions;
-    {
-        const std::lock_guard guard(self.mutex);
+    self.update([&](deferred_actions&) {
         ++counter_of(self.stats, why);
         if (self.options.observer)
             self.events.add({.what = lock_event::kind::not_granted,
                 .subject = wanted,
                 .span = elapsed_since(wanted->started),
                 .why = why});
-    }
-    actions.run(self);
+    });
 }
 
 failure_ptr unanswered(const core& self)

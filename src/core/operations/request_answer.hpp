@@ -40,14 +40,11 @@ template <class Outcome>
             owner->note_failure(outcome.error);
         if (on_answer)
             on_answer(*owner, outcome);
-        deferred_actions actions;
-        {
-            const std::lock_guard guard(owner->mutex);
+        owner->update([&](deferred_actions& actions) {
             if (!state->is_abandoned)
                 state->outcome = std::move(outcome);
             state->notify(actions.wakes);
-        }
-        actions.run(*owner);
+        });
     });
     co_await wait_until(*self, *state, self->answer_deadline(began),
         [&] { return state->outcome.has_value() || self->is_backend_gone(); });

@@ -40,13 +40,10 @@ asio::awaitable<void> close_backend(
         const auto owner = weak.lock();
         if (!owner)
             return;
-        deferred_actions actions;
-        {
-            const std::lock_guard guard(owner->mutex);
+        owner->update([&](deferred_actions& actions) {
             state->over = true;
             state->notify(actions.wakes);
-        }
-        actions.run(*owner);
+        });
     });
     co_await wait_until(*self, *state, until, [&] { return state->over || self->dead; });
 }
@@ -78,10 +75,8 @@ unsigned calls_in_flight(const core& self) noexcept
 
 shutdown_report end_shutdown(core& self)
 {
-    shutdown_report report;
-    deferred_actions actions;
-    {
-        const std::lock_guard guard(self.mutex);
+    return self.update([&](deferred_actions& actions) {
+        shutdown_report report;
         for (record& held : self.leases.all()) {
             report.still_running.push_back(held.key());
             held.plan.stop_renewals();
@@ -90,9 +85,8 @@ shutdown_report end_shutdown(core& self)
         report.unsettled = self.cleanup.give_up_and_list_keys(actions);
         report_undecided(self, report.unsettled);
         report.unproven = self.stats.unproven;
-    }
-    actions.run(self);
-    return report;
+        return report;
+    });
 }
 
 } // namespace

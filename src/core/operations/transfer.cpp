@@ -153,16 +153,10 @@ public:
     [[nodiscard]] std::optional<lost_reason> finish(bool has_ticket)
     {
         is_started_ = false;
-        deferred_actions actions;
-        std::optional<lost_reason> lost;
-        {
-            const std::lock_guard guard(core_->mutex);
+        return core_->update([&](deferred_actions& actions) {
             state_->is_abandoned = !state_->outcome;
-            if (state_->outcome)
-                lost = end_detach(*core_, *held_, has_ticket, actions);
-        }
-        actions.run(*core_);
-        return lost;
+            return state_->outcome ? end_detach(*core_, *held_, has_ticket, actions) : std::nullopt;
+        });
     }
 
 private:
@@ -177,17 +171,14 @@ private:
     {
         if (outcome.error)
             self.note_failure(outcome.error);
-        deferred_actions actions;
-        {
-            const std::lock_guard guard(self.mutex);
+        self.update([&](deferred_actions& actions) {
             if (of.is_abandoned) {
                 static_cast<void>(end_detach(self, held, false, actions));
             } else {
                 of.outcome = std::move(outcome);
                 held.notify(actions.wakes);
             }
-        }
-        actions.run(self);
+        });
     }
 
     const std::shared_ptr<core> core_;

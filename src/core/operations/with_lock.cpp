@@ -35,11 +35,8 @@ using body_locks = boost::container::small_vector<record::ptr, 1>;
 /// Returns why the body may not begin, if the lease has ended already. Ends the lease if the context is gone.
 std::optional<lost_reason> begin_body(core& self, record& held)
 {
-    deferred_actions actions;
-    std::optional<lost_reason> lost;
-    {
-        const std::lock_guard guard(self.mutex);
-        lost = self.leases.report_loss(held, actions);
+    return self.update([&](deferred_actions& actions) {
+        auto lost = self.leases.report_loss(held, actions);
         if (!lost && self.dead) {
             // Without the context, no timer renews the lease, or cancels the body when the lease ends.
             lost = lost_reason::shutting_down;
@@ -49,23 +46,18 @@ std::optional<lost_reason> begin_body(core& self, record& held)
             held.plan.begin_body();
             self.leases.reschedule(held);
         }
-    }
-    actions.run(self);
-    return lost;
+        return lost;
+    });
 }
 
 /// Returns why the result of the body is not valid. Returns nothing if the lease was valid until now, or if the body
 /// itself ended it.
 std::optional<lost_reason> end_body(core& self, record& held)
 {
-    deferred_actions actions;
-    std::optional<lost_reason> lost;
-    {
-        const std::lock_guard guard(self.mutex);
+    const auto lost = self.update([&](deferred_actions& actions) {
         held.plan.end_body();
-        lost = self.leases.report_loss(held, actions);
-    }
-    actions.run(self);
+        return self.leases.report_loss(held, actions);
+    });
     return lost == lost_reason::released ? std::nullopt : lost;
 }
 

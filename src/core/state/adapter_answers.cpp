@@ -33,9 +33,7 @@ void core::on_created(record& subject, create_outcome&& outcome)
 {
     if (outcome.status == create_status::failed)
         note_failure(outcome.error);
-    deferred_actions actions;
-    {
-        const std::lock_guard guard(mutex);
+    update([&](deferred_actions& actions) {
         subject.in_flight = operation::none;
         if (subject.current_phase() == phase::ended)
             return;
@@ -73,15 +71,12 @@ void core::on_created(record& subject, create_outcome&& outcome)
         } else {
             return_to_queue(subject, std::move(outcome), actions);
         }
-    }
-    actions.run(*this);
+    });
 }
 
 void core::on_refused(record& subject, create_outcome* busy)
 {
-    deferred_actions actions;
-    {
-        const std::lock_guard guard(mutex);
+    update([&](deferred_actions& actions) {
         subject.in_flight = operation::none;
         if (subject.current_phase() == phase::ended)
             return;
@@ -94,41 +89,33 @@ void core::on_refused(record& subject, create_outcome* busy)
             if (busy) {
                 subject.attempts_made.store(
                     subject.attempts_made.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
-                subject.outcome() =
-                    create_outcome::busy(busy->retry_after, std::move(busy->holder), std::move(busy->holder_host));
-                subject.outcome_ready = true;
+                return_to_queue(subject,
+                    create_outcome::busy(busy->retry_after, std::move(busy->holder), std::move(busy->holder_host)),
+                    actions);
+            } else {
+                subject.notify(actions.wakes);
             }
-            subject.notify(actions.wakes);
         } else {
             finish(subject, true, actions);
         }
-    }
-    actions.run(*this);
+    });
 }
 
 void core::on_woken(const record::ptr& waiting, std::uint32_t wait_number)
 {
-    deferred_actions actions;
-    {
-        const std::lock_guard guard(mutex);
+    update([&](deferred_actions& actions) {
         if (waiting->current_phase() != phase::acquiring || !waiting->acquire.end_wait(wait_number))
             return;
         key_queues::forget_release(*waiting);
         waiting->notify(actions.wakes);
-    }
-    actions.run(*this);
+    });
 }
 
 void core::on_released(record& subject, release_outcome&& outcome)
 {
     if (outcome.status == release_status::failed)
         note_failure(outcome.error);
-    deferred_actions actions;
-    {
-        const std::lock_guard guard(mutex);
-        cleanup.on_released(subject, std::move(outcome), actions);
-    }
-    actions.run(*this);
+    update([&](deferred_actions& actions) { cleanup.on_released(subject, std::move(outcome), actions); });
 }
 
 void core::on_handed_over(record& ending, record& next, hand_over_outcome&& outcome)
@@ -157,21 +144,14 @@ void core::on_extended(const record::ptr& held, extend_outcome outcome)
 {
     if (outcome.status == extend_status::failed)
         note_failure(outcome.error);
-    deferred_actions actions;
-    {
-        const std::lock_guard guard(mutex);
-        leases.on_extended(*held, std::move(outcome), actions);
-    }
-    actions.run(*this);
+    update([&](deferred_actions& actions) { leases.on_extended(*held, std::move(outcome), actions); });
 }
 
 void core::on_checked(record& held, valid_outcome&& outcome, std::optional<valid_outcome>* result)
 {
     if (outcome.error)
         note_failure(outcome.error);
-    deferred_actions actions;
-    {
-        const std::lock_guard guard(mutex);
+    update([&](deferred_actions& actions) {
         held.end_operation_in_flight();
         if (held.current_phase() == phase::ended)
             return;
@@ -190,31 +170,22 @@ void core::on_checked(record& held, valid_outcome&& outcome, std::optional<valid
         if (result)
             *result = std::move(outcome);
         held.notify(actions.wakes);
-    }
-    actions.run(*this);
+    });
 }
 
 void core::declare_lost(const record::ptr& held, lost_reason reason)
 {
-    deferred_actions actions;
-    {
-        const std::lock_guard guard(mutex);
+    update([&](deferred_actions& actions) {
         // The grant was broken before its answer was processed: see `grant`.
         if (held->current_phase() == phase::acquiring && !held->loss_before_grant)
             held->loss_before_grant = reason;
         begin_ending(*held, reason, actions);
-    }
-    actions.run(*this);
+    });
 }
 
 void core::on_contact_lost() noexcept
 {
-    deferred_actions actions;
-    {
-        const std::lock_guard guard(mutex);
-        leases.on_contact_lost(lease_clock::now());
-    }
-    actions.run(*this);
+    update([&](deferred_actions&) { leases.on_contact_lost(lease_clock::now()); });
 }
 
 void core::on_contact_regained() noexcept

@@ -44,13 +44,10 @@ bool must_await_answer(core& self, record& ending, std::uint32_t& seen)
 release_start begin_release(core& self, record& held, std::uint32_t* seen)
 {
     release_start begun;
-    deferred_actions actions;
-    {
-        const std::lock_guard guard(self.mutex);
+    self.update([&](deferred_actions& actions) {
         begun.was_held = self.begin_ending(held, lost_reason::released, actions);
         begun.waits = seen && !self.can.immediate && watch_for_answer(self, held, *seen);
-    }
-    actions.run(self);
+    });
     if (seen && self.can.immediate)
         begun.waits = must_await_answer(self, held, *seen);
     return begun;
@@ -69,14 +66,7 @@ void release_in_background(core& self, record& held) noexcept
 void abandon_acquire(core& self, record& subject) noexcept
 {
     subject.cancel();
-    {
-        deferred_actions actions;
-        {
-            const std::lock_guard guard(self.mutex);
-            self.abandon(subject, actions);
-        }
-        actions.run(self);
-    }
+    self.update([&](deferred_actions& actions) { self.abandon(subject, actions); });
     release_in_background(self, subject);
 }
 

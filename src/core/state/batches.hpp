@@ -17,14 +17,7 @@ template <class Batch>
 void run_in_batches(shard& of, const std::weak_ptr<core>& owner, Batch batch)
 {
     for (;;) {
-        bool more = false;
-        deferred_actions actions;
-        {
-            const std::lock_guard guard(of.mutex);
-            more = batch(actions);
-        }
-        actions.run(of);
-        if (!more)
+        if (!of.update(batch))
             return;
         try {
             const auto self = owner.lock();

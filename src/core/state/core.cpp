@@ -44,10 +44,9 @@ core::core(std::shared_ptr<adapter> used_backend, locker_options given_options)
 
 void core::context_shutdown() noexcept
 {
-    deferred_actions actions;
+    // Destroyed without the mutex.
     std::optional<lease_timer> timer;
-    {
-        const std::lock_guard guard(mutex);
+    update([&](deferred_actions& actions) {
         dead = true;
         closed_to_new = true;
         timer = timers.stop();
@@ -58,20 +57,14 @@ void core::context_shutdown() noexcept
         }
         wake_all_suspended(actions.wakes);
         cleanup.give_up(actions);
-    }
-    actions.run(*this);
+    });
     // A shutdown may have been notifying in batches. Notifies those that are left.
     notifier.notify_remaining();
 }
 
 void core::notify_drained()
 {
-    deferred_actions actions;
-    {
-        const std::lock_guard guard(mutex);
-        cleanup.drained().notify(actions.wakes);
-    }
-    actions.run(*this);
+    update([&](deferred_actions& actions) { cleanup.drained().notify(actions.wakes); });
 }
 
 } // namespace colock::inline v0::detail

@@ -35,7 +35,9 @@ private:
 };
 
 /// The actions that a change of state requires, collected under the shard's mutex and carried out after the mutex is
-/// released. Declare it before the lock guard, so that the objects it owns are destroyed without the mutex.
+/// released: first the requests, then the wake-ups, then a batch of events; then objects are destroyed.
+/// `shard::update` does that. Other code declares the actions before the lock guard, so that no object is destroyed
+/// under the mutex.
 struct deferred_actions
 {
     enum class action : unsigned char

@@ -50,9 +50,7 @@ void on_due(core& self, condition& due, lease_clock::time_point now, deferred_ac
 
 void core::on_timer()
 {
-    deferred_actions actions;
-    {
-        const std::lock_guard guard(mutex);
+    update([&](deferred_actions& actions) {
         const auto now = lease_clock::now();
         timers.mark_fired(now);
         for (std::size_t n = 0; n < max_items_per_handler; ++n) {
@@ -62,8 +60,7 @@ void core::on_timer()
             on_due(*this, *due, now, actions);
         }
         timers.arm();
-    }
-    actions.run(*this);
+    });
 }
 
 void core::on_timer_unused()

@@ -7,6 +7,7 @@
 
 #include "core/policy/answer_times.hpp"
 #include "core/policy/lease_plan.hpp"
+#include "core/state/deferred_actions.hpp"
 #include "core/state/event_dispatcher.hpp"
 #include "core/state/key_queues.hpp"
 #include "core/state/record.hpp"
@@ -21,6 +22,7 @@
 #include <memory>
 #include <mutex>
 #include <new>
+#include <type_traits>
 #include <utility>
 
 namespace colock::inline v0::detail {
@@ -53,6 +55,27 @@ struct shard
     {
         return adapter_ends_in_time() ? lease_clock::time_point::max()
                                       : saturating_add(sent, options.operation_timeout);
+    }
+
+    /// Calls `change(deferred_actions&)` under the mutex, and then carries out the actions. Returns the result of
+    /// `change`. The caller must keep the core alive. The mutex must not be held.
+    template <class Change>
+    auto update(Change&& change)
+    {
+        deferred_actions actions;
+        std::unique_lock guard(mutex);
+        const auto run = [&] {
+            guard.unlock();
+            actions.run(*this);
+        };
+        if constexpr (std::is_void_v<decltype(change(actions))>) {
+            change(actions);
+            run();
+        } else {
+            auto result = change(actions);
+            run();
+            return result;
+        }
     }
 
     /// Wakes all suspended waiters. The mutex must be held.

@@ -13,14 +13,11 @@ struct timer_guard
 
     ~timer_guard()
     {
-        deferred_actions actions;
-        {
-            const std::lock_guard guard(self.mutex);
+        self.update([&](deferred_actions& actions) {
             self.timers.schedule(source, lease_clock::time_point::max());
             // Other coroutines that wait on the condition schedule their own times again.
             source.notify(actions.wakes);
-        }
-        actions.run(self);
+        });
     }
 };
 

@@ -106,14 +106,11 @@ void core::suspend(const waiter::ptr& target, condition& source, std::uint32_t s
 
 void core::cancel_wait(waiter& target)
 {
-    deferred_actions actions;
-    {
-        const std::lock_guard guard(mutex);
+    update([&](deferred_actions& actions) {
         target.is_cancelled = true;
         if (target.is_waiting())
             actions.wakes.add(target);
-    }
-    actions.run(*this);
+    });
 }
 
 } // namespace colock::inline v0::detail
