@@ -44,6 +44,9 @@ COLOCK_CONTRACT_CASE(locker, next_candidate_leads_after_a_resignation)
     auto held = run_coro(env.io(), election(mine, "k").campaign());
     BOOST_TEST(held.held());
     BOOST_TEST((held.term() > 0) == env.capabilities().fence);
+    // Connects. Behind a candidate that waits for the first connection, a single attempt would be unavailable, not
+    // busy.
+    BOOST_TEST(!run_coro(env.io(), other.try_acquire("k")));
     auto waiting = testing::start(env.io(), election(other, "k").campaign());
     BOOST_TEST(!run_coro(env.io(), other.try_acquire("k")));
     const auto term = held.term();

@@ -111,7 +111,9 @@ COLOCK_REMOTE_CASE(late_hand_over_of_a_dead_connection_never_causes_two_holders)
         env.grant(claim);
         next->set_operation_start(lease_clock::now());
         const auto outcome = send_before_disconnect(env, env.backend().hand_over(claim, next));
-        BOOST_TEST_REQUIRE(outcome.created.status == create_status::failed);
+        // The default is a release and then a create. The create may be answered on a new connection.
+        BOOST_TEST_REQUIRE(
+            (outcome.released.status == release_status::failed || outcome.created.status == create_status::failed));
         next->mark_in_doubt();
         if (!env.abandon_once(claim)) {
             env.link().deliver();

@@ -213,7 +213,9 @@ COLOCK_REMOTE_CASE(a_hand_over_that_is_lost_leaves_one_holder_at_most)
         env.grant(held);
         env.link().cut(what);
         const auto outcome = env.hand_over(held, next);
-        BOOST_TEST(outcome.created.status == create_status::failed);
+        // The default is a release and then a create. The create may succeed on a new connection.
+        BOOST_TEST(
+            (outcome.released.status == release_status::failed || outcome.created.status == create_status::failed));
         BOOST_TEST(env.link().stored().size() <= 1U);
         next->mark_in_doubt();
         env.settle(next);
