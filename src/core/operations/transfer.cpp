@@ -81,29 +81,14 @@ bool begin_detach(core& self, const record::ptr& held, lease_clock::time_point b
 /// Ends the lock here if a ticket was made. The mutex must be held. Returns the reason if the lease was lost meanwhile.
 std::optional<lost_reason> end_detach(core& self, record& held, bool has_ticket, deferred_actions& actions)
 {
-    held.end_operation_in_flight();
-    const auto now = lease_clock::now();
-    if (held.current_phase() == phase::held && held.lease().has_ended(now))
-        self.begin_ending(held, lease_table::end_reason_of(held, now), actions);
-    switch (held.current_phase()) {
-    case phase::held:
-        if (has_ticket) {
-            self.detach(held, actions);
-            return std::nullopt;
-        }
-        // A renewal that became due meanwhile was postponed.
-        held.plan.catch_up(now);
-        self.leases.reschedule(held);
-        if (held.is_to_be_verified)
-            self.leases.verify(held, actions);
-        held.notify(actions.wakes);
+    const bool is_lost = held.lease().has_ended(lease_clock::now());
+    if (has_ticket && held.current_phase() == phase::held && !is_lost) {
+        held.end_operation_in_flight();
+        self.detach(held, actions);
         return std::nullopt;
-    case phase::ending:
-        self.cleanup.start_release(held, actions);
-        return held.end_reason;
-    default:
-        return held.end_reason;
     }
+    self.leases.on_queried(held, is_lost, actions);
+    return held.current_phase() == phase::held ? std::nullopt : held.end_reason;
 }
 
 /// The export of a ticket. It ends when the backend has answered and its caller has taken or abandoned the answer.

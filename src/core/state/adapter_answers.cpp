@@ -152,24 +152,11 @@ void core::on_checked(record& held, valid_outcome&& outcome, std::optional<valid
     if (outcome.error)
         note_failure(outcome.error);
     update([&](deferred_actions& actions) {
-        held.end_operation_in_flight();
         if (held.current_phase() == phase::ended)
             return;
-        if (held.current_phase() == phase::ending) {
-            COLOCK_SOMETIMES(lock_is_released_during_a_query);
-            cleanup.start_release(held, actions);
-        } else if (!outcome.error && !outcome.valid) {
-            begin_ending(held, lease_table::end_reason_of(held, lease_clock::now()), actions);
-        } else {
-            // A renewal that became due meanwhile was postponed because of this query.
-            held.plan.catch_up(lease_clock::now());
-            leases.reschedule(held);
-            if (held.is_to_be_verified)
-                leases.verify(held, actions);
-        }
+        leases.on_queried(held, !outcome.error && !outcome.valid, actions);
         if (result)
             *result = std::move(outcome);
-        held.notify(actions.wakes);
     });
 }
 

@@ -2,6 +2,7 @@
 #include "core/state/lease_table.hpp"
 
 #include "core/state/core.hpp"
+#include "util/simulation_marks.hpp"
 
 #include <algorithm>
 #include <new>
@@ -220,6 +221,25 @@ void lease_table::on_extended(record& subject, extend_outcome&& outcome, deferre
     if (subject.group_in_progress)
         subject.group_in_progress->notify(actions.wakes);
     if (subject.current_phase() == phase::held) {
+        reschedule(subject);
+        if (subject.is_to_be_verified)
+            verify(subject, actions);
+    }
+    subject.notify(actions.wakes);
+}
+
+void lease_table::on_queried(record& subject, bool is_lost, deferred_actions& actions)
+{
+    subject.end_operation_in_flight();
+    const auto now = lease_clock::now();
+    if (subject.current_phase() == phase::ending) {
+        COLOCK_SOMETIMES(lock_is_released_during_a_query);
+        core_.cleanup.start_release(subject, actions);
+    } else if (is_lost) {
+        core_.begin_ending(subject, end_reason_of(subject, now), actions);
+    } else if (subject.current_phase() == phase::held) {
+        // A renewal that became due meanwhile was postponed because of this operation.
+        subject.plan.catch_up(now);
         reschedule(subject);
         if (subject.is_to_be_verified)
             verify(subject, actions);

@@ -49,6 +49,9 @@ public:
     /// once.
     void apply_requested_ttl(record& held, std::chrono::milliseconds ttl, deferred_actions& actions);
     void on_extended(record& subject, extend_outcome&& outcome, deferred_actions& actions);
+    /// Called when a query or an export was answered.
+    /// \param is_lost the lease has ended, according to the answer or to the clock
+    void on_queried(record& subject, bool is_lost, deferred_actions& actions);
 
     /// Returns why the lease has ended, if it has. A loss that is reported to the caller is also counted and reported
     /// to the observer.
