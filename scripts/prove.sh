@@ -4,7 +4,7 @@
 #
 #   scripts/prove.sh BACKEND [--minutes N] [--seed S] [--sabotage NAME] [OPTION]...
 #
-# BACKEND is redis, sentinel (a master, a replica and a Sentinel), quorum (three masters), zookeeper (an ensemble of
+# BACKEND is redis, sentinel (a master, a replica and a Sentinel), quorum (five masters), zookeeper (an ensemble of
 # three), mongodb, mongodb_native or ferretdb. The servers are started for the run, on free ports of 127.0.0.1.
 #
 #   --minutes N        duration (default: 1; with a sabotage 0.3)

@@ -358,13 +358,13 @@ class Checker:
         return any(fault.began < end and fault.ended > begin - SECOND for fault in self.history.faults)
 
     def may_overlook(self, call: Call) -> bool:
-        """A quorum reports a lock only if a majority names the holder. While one master does not answer, a lock that is
-        held on this one and on another one is not reported."""
+        """A quorum reports a lock only if a majority names the holder. A lock that is held
+        by the smallest majority is not reported while one of these masters does not answer."""
         return self.history.settings["backend"] == "quorum" and self.has_fault(call.begin - 2 * SECOND, call.end)
 
     def may_be_old(self, call: Call) -> bool:
         """A member of an ensemble that was killed may show nodes that the others have removed."""
-        if not any(fault.name == "member restarted" and fault.began < call.end for fault in self.history.faults):
+        if not any(fault.name == "members restarted" and fault.began < call.end for fault in self.history.faults):
             return False
         if self.history.settings["backend"] == "zookeeper":
             self.counts["answers of an ensemble with old nodes"] += 1

@@ -285,7 +285,7 @@ class CheckTest(unittest.TestCase):
         name = run.hold(1, 0, 1, 50, fence=1)
         run.call(2, 60, 70, "list", found=["k " + name])
         self.fails(run, "cannot hold the key")
-        run.fault(51, 55, name="member restarted")
+        run.fault(51, 55, name="members restarted")
         self.passes(run)
         self.assertEqual(run.counts["answers of an ensemble with old nodes"], 1)
 

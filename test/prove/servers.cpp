@@ -17,6 +17,7 @@
 #include <filesystem>
 #include <iterator>
 #include <optional>
+#include <set>
 #include <sstream>
 #include <stdexcept>
 #include <string_view>
@@ -179,9 +180,9 @@ private:
     std::string copied_fence_;
 };
 
-/// Three servers, of which one is damaged at a time.
-template <class Server>
-class three_servers : public servers
+/// Servers of which a minority is damaged at a time.
+template <class Server, std::uint32_t Count>
+class server_group : public servers
 {
 public:
     std::vector<std::uint16_t> ports() const override
@@ -194,38 +195,47 @@ public:
     std::vector<server_fault> faults(random_numbers& draw) override
     {
         return {
-            {.name = "member stopped",
-                .begin = [this, &draw] { select(draw).pause(); },
-                .end = [this] { selected().resume(); }},
-            {.name = "member restarted",
-                .begin = [this, &draw] { select(draw).kill(); },
-                .end = [this] { selected().start(); }},
+            {.name = "members stopped",
+                .begin = [this, &draw] { for_minority(draw, [](auto& member) { member.pause(); }); },
+                .end = [this] { for_damaged([](auto& member) { member.resume(); }); }},
+            {.name = "members restarted",
+                .begin = [this, &draw] { for_minority(draw, [](auto& member) { member.kill(); }); },
+                .end = [this] { for_damaged([](auto& member) { member.start(); }); }},
         };
     }
 
 protected:
-    static constexpr std::uint32_t count = 3;
+    static constexpr std::uint32_t count = Count;
     std::array<std::unique_ptr<Server>, count> all_;
 
 private:
-    auto& select(random_numbers& draw)
+    /// Selects a minority, often the largest.
+    template <class Function>
+    void for_minority(random_numbers& draw, Function damage)
     {
-        selected_ = draw.below(count);
-        return selected();
+        constexpr std::uint32_t largest = (count - 1) / 2;
+        std::set<std::uint32_t> selected;
+        for (std::uint32_t i = 0; i < largest; ++i)
+            selected.insert(draw.below(count));
+        damaged_.assign(selected.begin(), selected.end());
+        for_damaged(damage);
     }
-    auto& selected()
+    template <class Function>
+    void for_damaged(Function function)
     {
-        auto& server = *all_.at(selected_);
-        if constexpr (std::same_as<Server, durable_redis>)
-            return *server;
-        else
-            return server;
+        for (const auto index : damaged_) {
+            auto& server = *all_.at(index);
+            if constexpr (std::same_as<Server, durable_redis>)
+                function(*server);
+            else
+                function(server);
+        }
     }
 
-    std::uint32_t selected_ = 0;
+    std::vector<std::uint32_t> damaged_;
 };
 
-class redis_quorum final : public three_servers<durable_redis>
+class redis_quorum final : public server_group<durable_redis, 5>
 {
 public:
     redis_quorum()
@@ -405,7 +415,7 @@ private:
     std::size_t selected_ = 0;
 };
 
-class ensemble final : public three_servers<zookeeper_server>
+class ensemble final : public server_group<zookeeper_server, 3>
 {
 public:
     ensemble()
