@@ -1,22 +1,31 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #include "quorum/adapter.hpp"
 
-#include "quorum/adoption.hpp"
-#include "quorum/decisions.hpp"
+#include "quorum/event.hpp"
 #include "quorum/list_merger.hpp"
 #include "quorum/majority.hpp"
 #include "quorum/node.hpp"
 #include "quorum/node_claim.hpp"
+#include "quorum/round.hpp"
+#include "quorum/tally.hpp"
 #include "quorum/tickets.hpp"
 #include "quorum/vote.hpp"
 #include "util/cursor.hpp"
 #include "util/jitter.hpp"
+#include "util/strand.hpp"
 
 #include <colock/observer.hpp>
+#include <colock/spi/awaitable_adapter.hpp>
+
+#include <boost/asio/awaitable.hpp>
+#include <boost/asio/post.hpp>
 
 #include <algorithm>
 #include <atomic>
+#include <iterator>
 #include <mutex>
+#include <new>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -27,42 +36,9 @@ namespace {
 
 using std::chrono::milliseconds;
 
-/// One attempt to acquire the lock: a claim on each node. Stored in the slot of the claim that it serves.
-struct round
-{
-    std::vector<std::shared_ptr<node_claim>> node_claims{};
-    /// True once the round was refused or released, or is about to be. Then the next attempt uses a new round.
-    std::atomic<bool> is_over{false};
-
-    /// Ends the use of the round. The node claims are released in the background.
-    void retire()
-    {
-        is_over = true;
-        for (const auto& each : node_claims)
-            each->abandon_in_background();
-    }
-};
-
 std::shared_ptr<round> round_of(const claim& of) noexcept
 {
     return std::static_pointer_cast<round>(of.slot);
-}
-
-/// Adds the locks that a node lists, page by page.
-void add_pages(
-    std::shared_ptr<adapter> node, listing_request request, list_outcome known, std::shared_ptr<list_merger> all)
-{
-    auto& backend = *node;
-    request.cursor = std::exchange(known.next, {});
-    backend.start_listing(request,
-        [node = std::move(node), request, known = std::move(known), all = std::move(all)](list_outcome page) mutable {
-            page.locks.insert(page.locks.begin(), std::make_move_iterator(known.locks.begin()),
-                std::make_move_iterator(known.locks.end()));
-            if (page.error || page.next.empty())
-                all->add(std::move(page));
-            else
-                add_pages(std::move(node), std::move(request), std::move(page), std::move(all));
-        });
 }
 
 /// Returns the request for the claim on one node.
@@ -76,19 +52,13 @@ claim_request make_node_request(const claim& of)
         .owner = of.shared_owner()};
 }
 
-/// Returns a completion that counts the answer of a node in `votes`.
-template <class Outcome>
-completion<Outcome> make_counter(const std::shared_ptr<vote<Outcome>>& votes, void (*note)(vote_count&, const Outcome&))
-{
-    return
-        [votes, note](const Outcome& outcome) { votes->count([&](vote_count& counted) { note(counted, outcome); }); };
-}
-
-class quorum_adapter final : public adapter
+/// The operations are coroutines on a strand, and the answers of the nodes are counted on it.
+class quorum_adapter final : public awaitable_adapter
 {
 public:
-    quorum_adapter(asio::any_io_executor executor, settings chosen, std::size_t node_count)
-        : adapter(std::move(executor)), settings_(std::move(chosen)), majority_(majority_of(node_count))
+    quorum_adapter(const asio::any_io_executor& executor, settings chosen, std::size_t node_count)
+        : awaitable_adapter(colock::detail::new_strand(executor)), settings_(std::move(chosen)),
+          majority_(majority_of(node_count))
     {
     }
 
@@ -96,14 +66,11 @@ public:
     void attach_nodes(const std::vector<std::shared_ptr<adapter>>& nodes)
     {
         const std::weak_ptr<quorum_adapter> self = std::static_pointer_cast<quorum_adapter>(shared_from_this());
-        const auto on_given_up = [self](std::uint64_t parts) {
-            if (const auto to = self.lock())
-                to->count_unproven(parts);
-        };
         for (const auto& each : nodes) {
             observers_.push_back(std::make_shared<node_observer>(self));
             each->attach(observers_.back());
-            nodes_.push_back(node::make(each, settings_.operation_timeout, on_given_up));
+            nodes_.push_back(std::make_unique<node>(*this, each, cancelled_closes_, settings_.operation_timeout,
+                [this](std::uint64_t parts) { count_unproven(parts); }));
         }
     }
 
@@ -134,147 +101,188 @@ public:
             if (one && ++missing == 1)
                 first = std::move(one);
         }
-        return nodes_.size() - missing < majority_of(nodes_.size()) ? first : nullptr;
+        return nodes_.size() - missing < majority_ ? first : nullptr;
     }
 
-    void start_create(claim_ptr claim, completion<create_outcome> done) override
+    /// Ends the closes that were started before this call, also those that have not begun yet.
+    void cancel_close() noexcept override
+    {
+        ++cancelled_closes_;
+        for (const auto& each : nodes_)
+            each->backend().cancel_close();
+        if (!closes_.exchange(false))
+            return;
+        try {
+            if (const auto strand = executor()) {
+                asio::post(strand, [this, self = shared_from_this()] {
+                    for (const auto& each : nodes_)
+                        each->end_closes();
+                });
+            }
+        } catch (const std::bad_alloc&) {
+            // Without memory, the close ends when it would have closed the nodes.
+            closes_ = true;
+        }
+    }
+
+private:
+    asio::awaitable<create_outcome> do_create(claim_ptr claim) override
     {
         const auto current = round_for(*claim);
-        auto on_decided = [current, max_delay = random_poll_delay(), done = std::move(done)](
-                              create_outcome outcome) mutable {
-            if (outcome.status != create_status::granted) {
-                // Grants of a minority would delay all other attempts, including later ones of this claim.
-                current->retire();
-                if (outcome.retry_after == outcome.retry_after.zero() || outcome.retry_after > max_delay)
-                    outcome.retry_after = max_delay;
-            }
-            done(std::move(outcome));
-        };
-        const auto votes = std::make_shared<vote<create_outcome>>(nodes_.size(), decide_create, std::move(on_decided));
-        for (const auto& each : current->node_claims)
-            each->create(claim->operation_start(), make_counter(votes, count_create));
+        const auto answers = co_await ask_all<create_outcome>(*current, judge_create,
+            [&](node_claim& each, auto counter) { each.create(claim->operation_start(), {}, std::move(counter)); });
+        if (answers.decision == verdict::yes)
+            co_return create_outcome::granted(0);
+        // Grants of a minority would delay all other attempts, including later ones of this claim.
+        current->retire();
+        auto outcome = answers.decision == verdict::no
+                           ? create_outcome::busy(answers.retry_after, answers.holder, answers.holder_host)
+                           : create_outcome::failed(answers.failure());
+        const auto max_delay = random_poll_delay();
+        if (outcome.retry_after == outcome.retry_after.zero() || outcome.retry_after > max_delay)
+            outcome.retry_after = max_delay;
+        co_return outcome;
     }
 
-    void start_export(claim_ptr held, completion<export_outcome> done) override
+    /// Joins the parts of all nodes. A node that has not answered the create yet is waited for, at most until its
+    /// `operation_timeout`.
+    asio::awaitable<export_outcome> do_export(claim_ptr held) override
     {
-        if (const auto current = round_of(*held); current && !current->is_over)
-            std::make_shared<ticket_export>(current->node_claims, std::move(done))->start();
-        else
-            done({});
+        const auto current = round_of(*held);
+        if (!current || current->is_over)
+            co_return export_outcome{};
+        const auto& claims = current->node_claims;
+        const auto parts = co_await await_all<std::string>(
+            awaited_, claims.size(), [&](std::size_t i, auto done) { claims[i]->export_ticket(std::move(done)); });
+        co_return export_outcome{.ticket = join_tickets(parts)};
     }
 
-    void start_adopt(std::string ticket, claim_ptr claim, completion<create_outcome> done) override
+    asio::awaitable<create_outcome> do_adopt(std::string ticket, claim_ptr claim) override
     {
         auto parts = split_tickets(ticket, nodes_.size());
-        if (!parts) {
-            done(create_outcome::busy());
-            return;
-        }
+        if (!parts)
+            co_return create_outcome::busy();
         const auto current = round_for(*claim);
-        auto on_decided = [current, done = std::move(done)](create_outcome outcome) mutable {
-            const bool keeps_round = outcome.status == create_status::granted ||
-                                     (outcome.error && (outcome.error->code == errc::unavailable ||
-                                                           outcome.error->code == errc::outcome_unknown));
-            if (!keeps_round)
-                current->retire();
-            done(std::move(outcome));
-        };
-        std::make_shared<adoption>(current->node_claims, std::move(*parts), std::move(on_decided))->start();
+        const auto answers = co_await adopt(*current, std::move(*parts));
+        if (answers.decision == verdict::yes)
+            co_return create_outcome::granted(0);
+        auto why = answers.decision == verdict::failed ? answers.failure() : nullptr;
+        // Some nodes may have adopted their parts, or may do so later. They count in the next attempt.
+        if (why && why->code == errc::unavailable && answers.no + answers.unavailable < answers.nodes)
+            why = make_failure(errc::outcome_unknown, why->detail, why->cause);
+        if (!why || (why->code != errc::unavailable && why->code != errc::outcome_unknown))
+            current->retire();
+        co_return why ? create_outcome::failed(std::move(why)) : create_outcome::busy();
     }
 
     /// Settles all node claims, because a node whose reply is missing may have granted its claim. Completes when a
     /// majority has answered, and continues with the others in the background. Without a majority the core tries again.
-    void start_release(claim_ptr claim, release_guarantee, completion<release_outcome> done) override
+    asio::awaitable<release_outcome> do_release(claim_ptr claim, release_guarantee) override
     {
         const auto ending = round_of(*claim);
-        if (!ending) {
-            done({release_status::not_held, nullptr});
-            return;
-        }
+        if (!ending)
+            co_return release_outcome{release_status::not_held, nullptr};
         ending->is_over = true;
-        auto on_decided = [ending, claim, done = std::move(done)](release_outcome outcome) mutable {
-            if (outcome.status != release_status::failed) {
-                ending->retire();
-                // Only a repetition after a failure counts what was released before.
-                claim->slot.reset();
-            }
-            done(std::move(outcome));
-        };
-        const auto votes =
-            std::make_shared<vote<release_outcome>>(nodes_.size(), decide_release, std::move(on_decided));
-        for (const auto& each : ending->node_claims)
-            each->abandon(make_counter(votes, count_release));
+        const auto answers = co_await ask_all<release_outcome>(
+            *ending, judge_release, [](node_claim& each, auto counter) { each.abandon(std::move(counter)); });
+        if (answers.decision == verdict::failed)
+            co_return release_outcome{release_status::failed, answers.failure()};
+        ending->retire();
+        // Only a repetition after a failure counts what was released before.
+        claim->slot.reset();
+        co_return release_outcome{
+            answers.decision == verdict::yes ? release_status::released : release_status::not_held, nullptr};
     }
 
-    void start_extend(claim_ptr claim, milliseconds ttl, completion<extend_outcome> done) override
+    asio::awaitable<extend_outcome> do_extend(claim_ptr claim, milliseconds ttl) override
     {
         const auto held = round_of(*claim);
-        if (!held || held->is_over) {
-            done({extend_status::not_held, nullptr});
-            return;
-        }
-        auto on_decided = [claim, done = std::move(done)](extension answer) mutable {
-            if (answer.outcome.status == extend_status::extended) {
-                // Only a late request to one of the nodes that have extended the lock can shorten it.
-                claim->clear_late_ttl();
-                claim->lower_late_ttl(answer.late_ttl);
-            }
-            done(std::move(answer.outcome));
-        };
-        const auto votes = std::make_shared<vote<extension>>(nodes_.size(), decide_extend, std::move(on_decided));
-        for (const auto& each : held->node_claims)
-            each->extend(claim->operation_start(), ttl, make_counter(votes, count_extend));
+        if (!held || held->is_over)
+            co_return extend_outcome{extend_status::not_held, nullptr};
+        const auto answers = co_await ask_all<extension>(*held, judge_held,
+            [&](node_claim& each, auto counter) { each.extend(claim->operation_start(), ttl, std::move(counter)); });
+        if (answers.decision == verdict::failed)
+            co_return extend_outcome{extend_status::failed, answers.failure()};
+        if (answers.decision == verdict::no)
+            co_return extend_outcome{extend_status::not_held, nullptr};
+        // Only a late request to one of the nodes that have extended the lock can shorten it.
+        claim->clear_late_ttl();
+        claim->lower_late_ttl(answers.late_ttl);
+        co_return extend_outcome{extend_status::extended, nullptr};
     }
 
-    void start_is_valid(claim_ptr claim, completion<valid_outcome> done) override
+    asio::awaitable<valid_outcome> do_is_valid(claim_ptr claim) override
     {
         const auto held = round_of(*claim);
-        if (!held || held->is_over) {
-            done({false, nullptr});
-            return;
-        }
-        const auto votes = std::make_shared<vote<valid_outcome>>(nodes_.size(), decide_valid, std::move(done));
-        for (const auto& each : held->node_claims)
-            each->is_valid(make_counter(votes, count_valid));
+        if (!held || held->is_over)
+            co_return valid_outcome{false, nullptr};
+        const auto answers = co_await ask_all<valid_outcome>(
+            *held, judge_held, [](node_claim& each, auto counter) { each.is_valid(std::move(counter)); });
+        co_return valid_outcome{
+            answers.decision == verdict::yes, answers.decision == verdict::failed ? answers.failure() : nullptr};
     }
 
     /// Returns a single page, because a majority is known only after all pages of all nodes. A purge has nothing to
     /// remove, because exclusive locks expire by themselves.
-    void start_listing(listing_request request, completion<list_outcome> done) override
+    asio::awaitable<list_outcome> do_listing(listing_request request) override
     {
-        if (request.action == listing_action::purge || !request.cursor.empty()) {
-            done({.error = request.cursor.empty() ? nullptr : colock::detail::not_a_cursor(traits().name)});
-            return;
-        }
-        const auto all = std::make_shared<list_merger>(nodes_.size(), std::move(done));
-        for (const auto& each : nodes_)
-            add_pages(each->backend().shared_from_this(), request, {}, all);
-    }
-
-    void start_close(lease_clock::duration deadline, completion<close_outcome> done) override
-    {
-        const auto missing = std::make_shared<std::atomic<std::size_t>>(nodes_.size());
-        const auto last = std::make_shared<completion<close_outcome>>(std::move(done));
-        for (const auto& each : nodes_) {
-            each->close(deadline, [missing, last](close_outcome) {
-                if (missing->fetch_sub(1) == 1)
-                    (*last)(close_outcome{});
+        if (!request.cursor.empty())
+            co_return list_outcome{.error = colock::detail::not_a_cursor(traits().name)};
+        if (request.action == listing_action::purge)
+            co_return list_outcome{};
+        std::vector<list_outcome> lists(nodes_.size());
+        std::vector<std::size_t> unfinished;
+        for (std::size_t i = 0; i < nodes_.size(); ++i)
+            unfinished.push_back(i);
+        while (!unfinished.empty()) {
+            auto pages = co_await await_all<list_outcome>(awaited_, unfinished.size(), [&](std::size_t i, auto done) {
+                auto& from = *nodes_[unfinished[i]];
+                request.cursor = lists[unfinished[i]].next;
+                from.backend().start_listing(request, from.on_strand(std::move(done)));
             });
+            for (std::size_t i = 0; i < pages.size(); ++i) {
+                auto& known = lists[unfinished[i]];
+                std::ranges::move(pages[i].locks, std::back_inserter(known.locks));
+                known.next = std::move(pages[i].next);
+                known.error = std::move(pages[i].error);
+            }
+            std::erase_if(unfinished, [&](std::size_t i) { return lists[i].error || lists[i].next.empty(); });
         }
-    }
-    void cancel_close() noexcept override
-    {
-        for (const auto& each : nodes_)
-            each->cancel_close();
+        std::optional<list_outcome> merged;
+        list_merger merger(nodes_.size(), completion<list_outcome>::into(merged));
+        for (auto& each : lists)
+            merger.add(std::move(each));
+        co_return std::move(*merged);
     }
 
-private:
+    /// Called inside `start_close`. So a later `cancel_close` ends this close, even if its coroutine has not begun.
+    asio::awaitable<void> do_close(lease_clock::duration deadline) override
+    {
+        closes_ = true;
+        return close_nodes(deadline, cancelled_closes_);
+    }
+    /// \param number the number of cancelled closes when this close was started
+    asio::awaitable<void> close_nodes(lease_clock::duration deadline, std::uint64_t number)
+    {
+        if (number == cancelled_closes_) {
+            static_cast<void>(co_await await_all<close_outcome>(awaited_, nodes_.size(),
+                [&](std::size_t i, auto done) { nodes_[i]->close(deadline, number, std::move(done)); }));
+        }
+    }
+
+    void context_shutdown() noexcept override
+    {
+        for (const auto& each : nodes_)
+            each->drop_all();
+        event::destroy_waiting(awaited_);
+    }
+
     /// Forwards the events of one node.
     class node_observer final : public observer
     {
     public:
         explicit node_observer(std::weak_ptr<quorum_adapter> target) : target_(std::move(target)) {}
-        void ready(std::string_view) noexcept override { on_reached(); }
+        void ready(std::string_view) noexcept override { reconnected({}); }
         void unreachable(std::string_view, const error_code& why, std::string_view address,
             std::string_view detail) noexcept override
         {
@@ -289,7 +297,11 @@ private:
             if (const auto to = target_.lock())
                 to->on_node_lost(is_reached_, why, false);
         }
-        void reconnected(std::string_view) noexcept override { on_reached(); }
+        void reconnected(std::string_view) noexcept override
+        {
+            if (const auto to = target_.lock())
+                to->on_node_reached(is_reached_);
+        }
         void warning(std::string_view, std::string_view message) noexcept override
         {
             if (const auto to = target_.lock())
@@ -297,12 +309,6 @@ private:
         }
 
     private:
-        void on_reached() noexcept
-        {
-            if (const auto to = target_.lock())
-                to->on_node_reached(is_reached_);
-        }
-
         const std::weak_ptr<quorum_adapter> target_;
         /// The mutex of the adapter protects this. A node that connects again because it was idle is still reached.
         bool is_reached_ = false;
@@ -360,20 +366,20 @@ private:
 
     /// Returns the round of the claim if it may still be used, otherwise a new one. Node claims that are being released
     /// are never used again.
-    std::shared_ptr<round> round_for(claim& wanted)
+    [[nodiscard]] std::shared_ptr<round> round_for(claim& wanted)
     {
         auto found = round_of(wanted);
         if (found && !found->is_over)
             return found;
         if (found)
             found->retire();
-        auto fresh = std::make_shared<round>();
+        auto fresh = std::make_shared<round>(awaited_);
         for (const auto& each : nodes_) {
             const claim_ptr part(new claim(make_node_request(wanted)));
             // All tokens are generated before the first request is sent, because a later one may fail for lack of
             // randomness.
             static_cast<void>(part->token());
-            fresh->node_claims.push_back(std::make_shared<node_claim>(each, part));
+            fresh->node_claims.push_back(std::make_shared<node_claim>(each->shared(), part));
         }
         wanted.slot = fresh;
         // Late requests of an earlier round have other tokens, so they cannot change this round.
@@ -389,7 +395,12 @@ private:
 
     const settings settings_;
     const std::size_t majority_;
-    std::vector<std::shared_ptr<node>> nodes_;
+    /// Events that suspended operations wait for. Belongs to the strand.
+    event::list awaited_;
+    /// False if no close was started since the last call of `cancel_close`.
+    std::atomic<bool> closes_{false};
+    std::atomic<std::uint64_t> cancelled_closes_{0};
+    std::vector<std::unique_ptr<node>> nodes_;
     std::vector<std::shared_ptr<node_observer>> observers_;
 
     /// Protects the members below, and is not held while something is reported.
@@ -412,7 +423,7 @@ private:
 std::shared_ptr<adapter> make_adapter(
     asio::any_io_executor executor, const std::vector<std::shared_ptr<adapter>>& nodes, settings chosen)
 {
-    auto made = std::make_shared<quorum_adapter>(std::move(executor), std::move(chosen), nodes.size());
+    auto made = std::make_shared<quorum_adapter>(executor, std::move(chosen), nodes.size());
     made->attach_nodes(nodes);
     return made;
 }

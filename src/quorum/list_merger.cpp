@@ -32,18 +32,15 @@ void list_merger::count_holder(lock_status&& status)
 
 void list_merger::add(list_outcome answer)
 {
-    {
-        const std::lock_guard guard(mutex_);
-        ++answer_count_;
-        if (answer.error)
-            error_ = answer.error;
-        else
-            ++answered_;
-        for (auto& status : answer.locks)
-            count_holder(std::move(status));
-        if (--missing_ > 0)
-            return;
-    }
+    ++answer_count_;
+    if (answer.error)
+        error_ = answer.error;
+    else
+        ++answered_;
+    for (auto& status : answer.locks)
+        count_holder(std::move(status));
+    if (--missing_ > 0)
+        return;
     list_outcome result;
     if (answered_ < needed_)
         result.error = error_;

@@ -7,7 +7,6 @@
 
 #include <cstddef>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <unordered_map>
 
@@ -16,7 +15,7 @@ namespace colock::inline v0::quorum {
 /// Merges the lists of the nodes. A lock is held if a majority lists the same holder. A list has no tokens, and the
 /// tokens differ between nodes, so holders are compared by their descriptions.
 ///
-/// Thread safety: `add` may be called from any thread.
+/// Thread safety: none; belongs to the strand of the quorum.
 class list_merger
 {
 public:
@@ -38,7 +37,6 @@ private:
     };
     void count_holder(lock_status&& status);
 
-    std::mutex mutex_;
     const std::size_t needed_;
     std::size_t missing_;
     std::size_t answered_ = 0;

@@ -1,18 +1,21 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #pragma once
 
-#include <colock/clock.hpp>
-#include <colock/spi/adapter.hpp>
-#include <colock/spi/context_member.hpp>
+#include "util/strand.hpp"
 
+#include <colock/clock.hpp>
+#include <colock/detail/context_gate.hpp>
+#include <colock/spi/adapter.hpp>
+
+#include <boost/asio/post.hpp>
+
+#include <atomic>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
 #include <functional>
 #include <memory>
-#include <mutex>
-#include <optional>
 #include <vector>
 
 namespace colock::inline v0::quorum {
@@ -24,20 +27,50 @@ class node_claim;
 /// answered, or when the latest possible expiry has passed. While the node is disconnected, a single timer runs for all
 /// claims.
 ///
-/// Thread safety: all members may be called from any thread.
-class node final : public std::enable_shared_from_this<node>, public context_member
+/// A part of the adapter of the quorum: pointers to a node keep that adapter alive.
+///
+/// Thread safety: `run` may be called from any thread; all other functions belong to the strand of the quorum.
+class node final
 {
 public:
     using time_point = lease_clock::time_point;
 
+    /// \param owner the adapter of the quorum; its executor is the strand
+    /// \param cancelled_closes number of times that closes of the quorum were cancelled; may grow at any time
     /// \param operation_timeout time that the backend has to answer
     /// \param on_given_up called with the number of claims that were given up although they may still be held
-    [[nodiscard]] static std::shared_ptr<node> make(std::shared_ptr<adapter> backend,
+    node(adapter& owner, std::shared_ptr<adapter> backend, const std::atomic<std::uint64_t>& cancelled_closes,
         std::chrono::milliseconds operation_timeout, std::function<void(std::uint64_t)> on_given_up);
-    node(std::shared_ptr<adapter> backend, std::chrono::milliseconds operation_timeout,
-        std::function<void(std::uint64_t)> on_given_up);
+    node(const node&) = delete;
+    node& operator=(const node&) = delete;
 
     [[nodiscard]] adapter& backend() const noexcept { return *backend_; }
+    [[nodiscard]] std::shared_ptr<node> shared() { return {owner_.shared_from_this(), this}; }
+    /// Calls `function` on the strand: inside this call if the current thread runs the strand. Destroys `function`
+    /// without a call if the context was shut down.
+    template <class Function>
+    void run(Function function)
+    {
+        bool is_here = false;
+        const auto gate = gate_;
+        gate->if_open([&] {
+            const auto strand = owner_.executor();
+            is_here = strand && colock::detail::is_on_strand(strand);
+            if (strand && !is_here)
+                asio::post(strand, std::move(function));
+        });
+        if (is_here)
+            function();
+    }
+    /// Returns a completion that calls `done` on the strand.
+    template <class Outcome>
+    [[nodiscard]] completion<Outcome> on_strand(completion<Outcome> done)
+    {
+        return [self = shared(), done = std::move(done)](Outcome outcome) mutable {
+            self->run(
+                [self, done = std::move(done), outcome = std::move(outcome)]() mutable { done(std::move(outcome)); });
+        };
+    }
 
     /// Must be called before the first attempt to release a claim in the background, and `end_attempt` after it.
     /// Closing waits for such attempts. Returns the current epoch.
@@ -49,11 +82,14 @@ public:
     void keep(std::shared_ptr<node_claim> unreleased, std::uint64_t epoch);
 
     /// Tries the remaining claims for as long as the backend may take to answer, gives up the rest, and then closes the
-    /// backend.
-    void close(lease_clock::duration deadline, completion<close_outcome> done);
-    void cancel_close() noexcept;
+    /// backend. Gives up nothing and does not close the backend once closes were cancelled.
+    /// \param number the number of cancelled closes when this close began
+    void close(lease_clock::duration deadline, std::uint64_t number, completion<close_outcome> done);
+    /// Completes the closes that were cancelled.
+    void end_closes();
 
-    void context_shutdown() noexcept override;
+    /// Destroys all handlers and claims. Called during the shutdown of the context.
+    void drop_all() noexcept;
 
 private:
     using node_claims = std::deque<std::shared_ptr<node_claim>>;
@@ -62,20 +98,21 @@ private:
     void on_attempt_ended(bool was_answered);
     void arm();
     void disarm();
-    void on_timer(std::uint64_t number);
+    void on_timer();
     void close_if_done();
     void finish_close();
 
+    adapter& owner_;
+    const std::shared_ptr<colock::detail::context_gate> gate_;
     const std::shared_ptr<adapter> backend_;
+    const std::atomic<std::uint64_t>& cancelled_closes_;
     const std::chrono::milliseconds operation_timeout_;
     const std::function<void(std::uint64_t)> on_given_up_;
-    std::mutex mutex_;
     /// Claims in the order in which they are tried.
     node_claims kept_;
-    std::optional<lease_timer> timer_;
+    /// The timer of the current wait. Its handler owns the timer, so that the timer does not outlive the context.
+    std::weak_ptr<lease_timer> timer_;
     time_point armed_for_ = time_point::max();
-    /// Number of the wait that is valid. The handler of an earlier wait has another number and does nothing.
-    std::uint64_t wait_number_ = 0;
     /// Number of attempts that have begun with `begin_attempt` and not ended.
     std::size_t attempts_ = 0;
     /// Number of times that the node was closed. An attempt of an earlier epoch is given up if it fails, not kept.
@@ -87,9 +124,10 @@ private:
     /// given up as many claims as one round may.
     bool skips_delay_ = false;
     std::vector<completion<close_outcome>> closing_;
+    /// Number of the last close that has begun.
+    std::uint64_t close_number_ = 0;
     time_point close_by_ = time_point::max();
     time_point give_up_by_ = time_point::max();
-    bool is_shut_down_ = false;
 };
 
 } // namespace colock::inline v0::quorum

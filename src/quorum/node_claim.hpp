@@ -5,10 +5,7 @@
 
 #include <chrono>
 #include <memory>
-#include <mutex>
-#include <optional>
 #include <string>
-#include <variant>
 #include <vector>
 
 namespace colock::inline v0::quorum {
@@ -28,10 +25,7 @@ struct extension
 /// next request waits for the operation in flight. A waiting request fails with `errc::unavailable` when another
 /// request replaces it.
 ///
-/// This is a chain of callbacks and not a coroutine: each operation is a single call of the node's adapter, and the
-/// next step is decided by calls that may arrive from any thread.
-///
-/// Thread safety: all members may be called from any thread.
+/// Thread safety: none; belongs to the strand of the quorum.
 class node_claim final : public std::enable_shared_from_this<node_claim>
 {
 public:
@@ -40,12 +34,11 @@ public:
 
     node_claim(std::shared_ptr<node> on, claim_ptr claim) : node_(std::move(on)), claim_(std::move(claim)) {}
 
-    void create(time_point sent, completion<create_outcome> done);
-    /// \param ticket part of the ticket that belongs to this node
-    void adopt(time_point sent, std::string ticket, completion<create_outcome> done);
+    /// \param ticket adopts the lock of this part of a ticket; empty for a create
+    void create(time_point sent, std::string ticket, completion<create_outcome> done);
     /// Completes with the part of the ticket that belongs to this node, after the answer to the create or adoption in
-    /// flight. If the node is not known to hold the claim, the part is empty, and the claim is
-    /// released in the background, so that a late grant does not remain. A create that is not sent yet is cancelled.
+    /// flight. If the node is not known to hold the claim, the part is empty, and the claim is released in the
+    /// background, so that a late grant does not remain. A create that is not sent yet is cancelled.
     void export_ticket(completion<std::string> done);
     void extend(time_point sent, milliseconds ttl, completion<extension> done);
     void is_valid(completion<valid_outcome> done);
@@ -58,70 +51,41 @@ public:
     // Called by the node that keeps the claim between attempts.
     void retry_abandon(completion<release_outcome> done);
     /// True if the latest expiry that the node may know has passed by more than `operation_timeout`.
-    [[nodiscard]] bool has_expired(time_point now, milliseconds operation_timeout);
+    [[nodiscard]] bool has_expired(time_point now, milliseconds operation_timeout) const;
 
 private:
-    struct create_request
+    /// Whether a request may be sent. It is refused if a newer request has replaced it, or if the claim's use has
+    /// ended.
+    enum class permission : unsigned char
     {
-        time_point sent;
-        /// If set, the request is an adoption.
-        std::optional<std::string> ticket;
-        completion<create_outcome> done;
+        granted,
+        refused,
     };
-    struct extend_request
-    {
-        time_point sent;
-        milliseconds ttl;
-        completion<extension> done;
-    };
-    struct valid_request
-    {
-        completion<valid_outcome> done;
-    };
-    struct export_request
-    {
-        completion<std::string> done;
-    };
-    using request = std::variant<create_request, extend_request, valid_request, export_request>;
-
     class in_flight_guard;
 
-    void submit(request asked);
-    void send(request asked);
-    static void refuse(request asked);
-    void begin(create_request asked);
-    void begin(extend_request asked);
-    void begin(valid_request asked);
-    void begin(export_request asked);
+    /// Sends the request now or after the operation in flight, or refuses it.
+    template <class Request>
+    void submit(Request request);
+    /// Returns the completion of the operation in flight. It calls `function` with the outcome on the strand.
+    template <class Outcome, class Function>
+    [[nodiscard]] completion<Outcome> on_answer(Function function);
     void start_next();
-    /// Actions that follow the end of the claim's use and have to run without the mutex.
-    struct release_state
-    {
-        /// The request that waited for the operation in flight. It is refused, because it will not be sent.
-        std::optional<request> refused;
-        /// True if the release has to be sent now, because no operation is in flight.
-        bool sends_now = false;
-    };
-    /// Ends the use of the claim. The mutex must be locked.
-    [[nodiscard]] release_state retire_locked(bool must_release) noexcept;
-    void run_deferred(release_state deferred);
+    /// Ends the use of the claim.
+    void retire(bool must_release);
     void send_abandon();
-    void drop_pending() noexcept;
+    void drop_operation() noexcept;
     void on_abandoned(release_outcome outcome);
     void keep_if_needed();
-    [[nodiscard]] bool may_be_held();
     /// Returns whether the node may have held the claim before.
     bool note_possible_hold(milliseconds ttl);
-    void note_not_held();
-    void set_creating(bool now);
 
     const std::shared_ptr<node> node_;
     const claim_ptr claim_;
-    std::mutex mutex_;
     bool is_in_flight_ = false;
     /// True while a create or an adoption is in flight.
     bool is_creating_ = false;
-    std::optional<request> pending_;
+    /// The request that waits for the operation in flight.
+    completion<permission> pending_;
     /// True if the node may have granted the claim, or may do so later.
     bool may_be_held_ = false;
     time_point held_until_{};

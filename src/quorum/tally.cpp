@@ -18,6 +18,14 @@ void tally::add_failure(const failure_ptr& why)
         note(refused, why_refused);
 }
 
+void tally::add(bool is_yes, bool has_failed, const failure_ptr& why)
+{
+    if (has_failed)
+        add_failure(why);
+    else
+        ++(is_yes ? yes : no);
+}
+
 failure_ptr tally::failure() const
 {
     const auto failures = std::to_string(failed()) + " of " + std::to_string(nodes) + " masters failed: ";
@@ -52,6 +60,12 @@ verdict judge_held(const tally& so_far) noexcept
     const bool may_get_yes = so_far.yes + so_far.missing() >= so_far.needed();
     const bool may_get_no = so_far.no + so_far.missing() >= so_far.needed();
     return so_far.missing() > 0 && (may_get_yes || may_get_no) ? verdict::open : verdict::failed;
+}
+
+verdict judge_adopt(const tally& so_far) noexcept
+{
+    const auto judged = judge_held(so_far);
+    return judged == verdict::failed && so_far.missing() > 0 ? verdict::open : judged;
 }
 
 verdict judge_release(const tally& so_far) noexcept

@@ -40,6 +40,8 @@ struct tally
     failure_ptr why_refused{};
 
     void add_failure(const failure_ptr& why);
+    /// Counts an answer. `why` is used only if the node has failed.
+    void add(bool is_yes, bool has_failed, const failure_ptr& why);
 
     [[nodiscard]] std::size_t needed() const noexcept { return majority_of(nodes); }
     [[nodiscard]] std::size_t answered() const noexcept { return yes + no; }
@@ -56,8 +58,12 @@ struct tally
 /// decide while a majority is missing, because it may only hold a remainder of an expired lock.
 [[nodiscard]] verdict judge_create(const tally& so_far) noexcept;
 
-/// Decides whether a majority holds the lock, for adopt, extend and is_valid. `no`: no majority can hold it.
+/// Decides whether a majority holds the lock, for extend and is_valid. `no`: no majority can hold it.
 [[nodiscard]] verdict judge_held(const tally& so_far) noexcept;
+
+/// Decides an adoption as `judge_held` does. A failure is decided only after all nodes have answered, because a part
+/// that was adopted must not be forgotten.
+[[nodiscard]] verdict judge_adopt(const tally& so_far) noexcept;
 
 /// Decides a release. If a majority of the nodes holds nothing, no majority can hold the lock. `yes`: a majority may
 /// have held the lock before. `no`: no majority has held it.

@@ -7,30 +7,6 @@
 
 namespace colock::inline v0::quorum {
 
-ticket_export::ticket_export(std::vector<std::shared_ptr<node_claim>> node_claims, completion<export_outcome> done)
-    : node_claims_(std::move(node_claims)), done_(std::move(done)), parts_(node_claims_.size()),
-      missing_(node_claims_.size())
-{
-}
-
-void ticket_export::start()
-{
-    for (std::size_t i = 0; i < node_claims_.size(); ++i)
-        node_claims_[i]->export_ticket(
-            [self = shared_from_this(), i](std::string part) { self->add(i, std::move(part)); });
-}
-
-void ticket_export::add(std::size_t index, std::string part)
-{
-    {
-        const std::lock_guard guard(mutex_);
-        parts_[index] = std::move(part);
-        if (--missing_ > 0)
-            return;
-    }
-    done_({.ticket = join_tickets(parts_)});
-}
-
 std::string join_tickets(const std::vector<std::string>& parts)
 {
     std::string joined;

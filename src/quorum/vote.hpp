@@ -1,21 +1,29 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #pragma once
 
+#include "quorum/event.hpp"
+#include "quorum/node_claim.hpp"
 #include "quorum/tally.hpp"
 
 #include <colock/spi/completion.hpp>
 
 #include <chrono>
 #include <cstddef>
-#include <mutex>
-#include <optional>
+#include <memory>
 #include <string>
 #include <utility>
 
 namespace colock::inline v0::quorum {
 
+/// The answers to one question, and what they decide.
 struct vote_count : tally
 {
+    void add(create_outcome outcome);
+    void add(const extension& answer);
+    void add(const valid_outcome& outcome);
+    void add(const release_outcome& outcome);
+
+    verdict decision = verdict::open;
     /// Shortest remaining time, and the owner of a lock and its host, as reported by the nodes that answered "busy".
     lease_clock::duration retry_after{0};
     std::string holder{};
@@ -24,46 +32,51 @@ struct vote_count : tally
     std::chrono::milliseconds late_ttl = std::chrono::milliseconds::max();
 };
 
-/// Collects the answers of the nodes to one question, and completes with the first answer that decides.
+/// Collects the answers of the nodes to one question until they decide it.
 ///
-/// Thread safety: all members may be called from any thread.
-template <class Outcome>
+/// Thread safety: none; belongs to the strand of the quorum.
 class vote
 {
 public:
-    /// Returns nothing if the question is not decided yet.
-    using judge = std::optional<Outcome> (*)(const vote_count&);
+    /// Returns `verdict::open` if the question is not decided yet.
+    using judge = verdict (*)(const tally&) noexcept;
 
-    vote(std::size_t nodes, judge decide, completion<Outcome> done) : decide_(decide), done_(std::move(done))
+    vote(event::list& awaited, std::size_t nodes, judge decide) : decide_(decide), is_decided_(awaited)
     {
         counted_.nodes = nodes;
     }
 
-    /// Counts an answer.
-    /// \param note updates the count
-    template <class Note>
-    void count(Note note)
+    /// Returns a completion that counts the answer of one node.
+    template <class Outcome>
+    [[nodiscard]] static completion<Outcome> counter(const std::shared_ptr<vote>& votes)
     {
-        completion<Outcome> ended;
-        std::optional<Outcome> outcome;
-        {
-            const std::lock_guard guard(mutex_);
-            note(counted_);
-            if (!done_)
-                return;
-            outcome = decide_(counted_);
-            if (!outcome)
-                return;
-            ended.swap(done_);
-        }
-        ended(std::move(*outcome));
+        return [weak = std::weak_ptr(votes)](Outcome outcome) {
+            if (const auto counted = weak.lock())
+                counted->count(std::move(outcome));
+        };
+    }
+    /// Counts an answer, unless the question is decided. Allocates no memory.
+    template <class Outcome>
+    void count(Outcome outcome)
+    {
+        if (counted_.decision != verdict::open)
+            return;
+        counted_.add(std::move(outcome));
+        counted_.decision = decide_(counted_);
+        if (counted_.decision != verdict::open)
+            is_decided_.set();
+    }
+    /// Returns the count when the question is decided.
+    [[nodiscard]] asio::awaitable<vote_count> decision()
+    {
+        co_await is_decided_.wait();
+        co_return std::move(counted_);
     }
 
 private:
-    std::mutex mutex_;
     vote_count counted_;
     const judge decide_;
-    completion<Outcome> done_;
+    event is_decided_;
 };
 
 } // namespace colock::inline v0::quorum

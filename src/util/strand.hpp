@@ -21,6 +21,15 @@ namespace colock::inline v0::detail {
     return asio::make_strand(executor);
 }
 
+/// Returns whether the current thread runs a handler of a strand that `new_strand` has made.
+[[nodiscard]] inline bool is_on_strand(const asio::any_io_executor& strand) noexcept
+{
+    if (const auto* common = strand.target<asio::strand<asio::io_context::executor_type>>())
+        return common->running_in_this_thread();
+    const auto* other = strand.target<asio::strand<asio::any_io_executor>>();
+    return other && other->running_in_this_thread();
+}
+
 /// Returns `executor` if it is a recognizable strand: of an io_context, a thread_pool, or a type-erased executor.
 /// Otherwise makes a new strand of it.
 [[nodiscard]] inline asio::any_io_executor strand_of(const asio::any_io_executor& executor)

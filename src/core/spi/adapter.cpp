@@ -1,6 +1,7 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #include <colock/spi/adapter.hpp>
 
+#include <colock/detail/context_gate.hpp>
 #include <colock/spi/context_member.hpp>
 
 #include "core/spi/release_then_create.hpp"
@@ -46,11 +47,26 @@ public:
         const std::lock_guard guard(mutex_);
         return executor_;
     }
-    /// Called while the adapter is being destroyed.
-    void forget_owner() noexcept
+    /// Registers this object with the context, which must not have shut down.
+    static void join(const std::shared_ptr<executor_cell>& cell)
     {
-        const std::lock_guard guard(mutex_);
-        owner_ = nullptr;
+        join_context(cell->executor_, cell);
+        cell->gate_ = detail::context_gate::of(cell->executor_);
+    }
+    /// Called while the adapter is being destroyed. The executor may be a strand, which must not be destroyed after its
+    /// context. If another thread destroys the context meanwhile, the gate lets that thread wait. A closed gate means
+    /// that the context has released the executor already.
+    void release() noexcept
+    {
+        {
+            const std::lock_guard guard(mutex_);
+            owner_ = nullptr;
+        }
+        gate_->if_open([this] {
+            asio::any_io_executor last;
+            const std::lock_guard guard(mutex_);
+            last.swap(executor_);
+        });
     }
     void context_shutdown() noexcept override
     {
@@ -71,17 +87,18 @@ private:
     mutable std::mutex mutex_;
     adapter* owner_;
     asio::any_io_executor executor_;
+    std::shared_ptr<detail::context_gate> gate_;
 };
 
 adapter::adapter(asio::any_io_executor executor)
     : executor_(std::make_shared<executor_cell>(*this, checked(std::move(executor)))), contact_(*this)
 {
-    join_context(executor_->get(), executor_);
+    executor_cell::join(executor_);
 }
 
 adapter::~adapter()
 {
-    executor_->forget_owner();
+    executor_->release();
 }
 
 asio::any_io_executor adapter::executor() const
