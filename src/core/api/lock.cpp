@@ -55,7 +55,7 @@ colock::token lock::token() const
 
 std::uint64_t lock::fence() const noexcept
 {
-    return record_ ? record::of(record_).fence : 0;
+    return record_ ? record::of(record_).lease_state().fence : 0;
 }
 
 lock_mode lock::mode() const noexcept

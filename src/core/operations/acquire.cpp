@@ -63,9 +63,9 @@ std::optional<create_outcome> take_answer(core& self, record& wanted, std::uint3
 {
     const std::lock_guard guard(self.mutex);
     seen = wanted.version;
-    if (!std::exchange(wanted.outcome_ready, false))
+    if (wanted.current_phase() != phase::acquiring || !std::exchange(wanted.acquire().outcome_ready, false))
         return std::nullopt;
-    return std::move(wanted.outcome());
+    return std::move(wanted.acquire().outcome);
 }
 
 /// The common part of an acquire and a single attempt.
@@ -237,7 +237,7 @@ public:
                     throw_failed(*why, context_of(*core_, *wanted_));
                 return std::nullopt;
             }
-            if (!wanted_->acquire.was_sent())
+            if (!wanted_->acquire().plan.was_sent())
                 send_single(*core_, wanted_, wanted_->started);
         }
         std::uint32_t seen = 0;

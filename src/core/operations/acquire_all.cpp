@@ -192,7 +192,7 @@ void group_acquire::prepare_locks()
         prepare_token(*core_, *wanted);
         wanted->started = schedule_.start();
         if (!reported_.empty())
-            wanted->place.reported = reported_[incomplete_.all().size()];
+            wanted->reported = reported_[incomplete_.all().size()];
         incomplete_.add(std::move(wanted));
     }
     is_accepted_ = true;
@@ -237,7 +237,7 @@ asio::awaitable<bool> group_acquire::attempt_in_one_step()
     if (COLOCK_DEFECT(group_starves) && answer.status == create_status::busy)
         co_return false;
     if (answer.status == create_status::busy) {
-        asked.front()->acquire.mark_first_as_counted();
+        asked.front()->acquire().plan.mark_first_as_counted();
     } else {
         // The same claims continue: if they were granted after all, they find their own grants.
         const bool is_unknown = answer.error->code == errc::outcome_unknown;
@@ -246,7 +246,7 @@ asio::awaitable<bool> group_acquire::attempt_in_one_step()
             if (each.wanted->release_in_doubt())
                 each.wanted = take_over_from(*core_, each.wanted);
             if (is_unknown)
-                each.wanted->acquire.mark_first_as_check();
+                each.wanted->acquire().plan.mark_first_as_check();
         }
         const auto check = is_unknown ? saturating_add(lease_clock::now(), acquire_plan::check_delay(0))
                                       : lease_clock::time_point::max();
@@ -320,7 +320,7 @@ asio::awaitable<void> group_acquire::start_again()
     const std::size_t max_requests = std::ranges::max(incomplete_.all() | std::views::transform(requests_for));
     reported_.clear();
     for (const auto& each : incomplete_.all())
-        reported_.push_back(each.wanted->place.reported);
+        reported_.push_back(each.wanted->reported);
     incomplete_.release_all();
     if (core_->closed_to_new)
         throw_shutting_down(*core_, *failed);

@@ -18,8 +18,8 @@ void release_late_grant(core& self, const record::ptr& wanted, lease_clock::time
     self.update([&](deferred_actions& actions) {
         actions.add_request(deferred_actions::action::release, *wanted);
         wanted->in_flight = operation::release;
-        if (wanted->place.queue)
-            wanted->place.queue->answer.error = wanted->outcome().error;
+        if (auto* const queue = wanted->acquire().queue)
+            queue->answer.error = wanted->acquire().outcome.error;
         wanted->set_operation_start(now);
         wanted->releases_late_grant = true;
     });
@@ -28,30 +28,30 @@ void release_late_grant(core& self, const record::ptr& wanted, lease_clock::time
 void process_answer(core& self, const record::ptr& wanted, retry_schedule& schedule, create_outcome outcome)
 {
     record& subject = *wanted;
+    auto& acquire = subject.acquire();
     const auto now = lease_clock::now();
     bool counts = true;
-    subject.outcome().error.reset();
+    acquire.outcome.error.reset();
     switch (outcome.status) {
     case create_status::granted:
-        counts = subject.acquire.on_failed(now, true);
-        subject.outcome().error = too_late_to_use();
+        counts = acquire.plan.on_failed(now, true);
+        acquire.outcome.error = too_late_to_use();
         release_late_grant(self, wanted, now);
         break;
     case create_status::busy:
-        counts = subject.acquire.on_busy(now, now - subject.operation_start(), holder_expiry(outcome, now));
-        subject.outcome().holder = std::move(outcome.holder);
-        subject.outcome().holder_host = std::move(outcome.holder_host);
+        counts = acquire.plan.on_busy(now, now - subject.operation_start(), holder_expiry(outcome, now));
+        acquire.outcome.holder = std::move(outcome.holder);
+        acquire.outcome.holder_host = std::move(outcome.holder_host);
         break;
     case create_status::failed:
         if (!is_retryable(outcome.error->code))
             throw_failed(*outcome.error, context_of(self, subject));
-        counts = subject.acquire.on_failed(now, outcome.error->code == errc::outcome_unknown);
-        subject.outcome().error = std::move(outcome.error);
+        counts = acquire.plan.on_failed(now, outcome.error->code == errc::outcome_unknown);
+        acquire.outcome.error = std::move(outcome.error);
         break;
     }
     if (counts && !schedule.on_failed(now)) {
-        throw_retries_ended(
-            self, subject, schedule, last_answer::from(subject.outcome(), subject.acquire.holder_expires()));
+        throw_retries_ended(self, subject, schedule, last_answer::from(acquire.outcome, acquire.plan.holder_expires()));
     }
 }
 
@@ -109,26 +109,27 @@ step acquire_step::take(std::uint32_t& seen)
     record& subject = *wanted_;
     if (subject.current_phase() != phase::acquiring)
         return step::granted;
-    if (!subject.place.queue && !subject.outcome_ready)
+    auto& acquire = subject.acquire();
+    if (!acquire.queue && !acquire.outcome_ready)
         // A claim whose outcome is unknown may hold the lock. Others in the queue cannot be granted before the
         // claim has asked.
-        self_.queues.enter(subject, subject.acquire.was_sent() || subject.in_doubt(), actions_.wakes);
+        self_.queues.enter(subject, acquire.plan.was_sent() || subject.in_doubt(), actions_.wakes);
     seen = subject.version;
-    subject.place.open_to_hand_over = false;
-    if (std::exchange(subject.outcome_ready, false))
+    acquire.open_to_hand_over = false;
+    if (std::exchange(acquire.outcome_ready, false))
         return take_answer();
-    return carry_out(subject.acquire.next(now_, current_view(), schedule_));
+    return carry_out(acquire.plan.next(now_, current_view(), schedule_));
 }
 
 acquire_plan::view acquire_step::current_view() const
 {
-    const record& subject = *wanted_;
-    const record* const holder = subject.place.queue->holder;
-    return {.is_head = subject.place.is_head,
-        .unanswered = subject.in_flight != operation::none,
+    const auto& acquire = wanted_->acquire();
+    const record* const holder = acquire.queue->holder;
+    return {.is_head = acquire.is_head,
+        .unanswered = wanted_->in_flight != operation::none,
         .has_events = self_.can.events,
         .held_here_until = holder && !self_.can.fifo ? holder->lease().valid_until() : lease_clock::time_point::min(),
-        .yields_until = subject.place.queue->yields_until};
+        .yields_until = acquire.queue->yields_until};
 }
 
 step acquire_step::carry_out(const acquire_plan::decision& next)
@@ -143,7 +144,7 @@ step acquire_step::carry_out(const acquire_plan::decision& next)
         count_failure();
         return next.yields ? step::yield : step::again;
     case acquire_plan::action::yield:
-        wanted_->acquire.on_yielded();
+        wanted_->acquire().plan.on_yielded();
         unlock();
         return step::yield;
     case acquire_plan::action::wait:
@@ -169,15 +170,16 @@ step acquire_step::send(bool counts)
 step acquire_step::wait(const acquire_plan::decision& next)
 {
     record& subject = *wanted_;
-    const bool counts = !subject.acquire.has_waited() && !subject.group_in_progress;
+    auto& acquire = subject.acquire();
+    const bool counts = !acquire.plan.has_waited() && !subject.group_in_progress;
     // A waiter is not reported to the observer after an error, because an error does not mean that the lock is busy.
-    const bool fails = subject.place.is_head && subject.acquire.was_sent() && subject.outcome().error;
-    if (self_.options.observer && !fails && !std::exchange(subject.place.reported.waiting, true))
+    const bool fails = acquire.is_head && acquire.plan.was_sent() && acquire.outcome.error;
+    if (self_.options.observer && !fails && !std::exchange(subject.reported.waiting, true))
         self_.events.add({.what = lock_event::kind::waiting, .subject = wanted_});
     const auto look_again =
         self_.options.debug ? report_possible_deadlock(self_, subject, now_) : lease_clock::time_point::max();
     self_.timers.schedule_wait(subject, std::min(next.until, look_again));
-    const std::uint32_t number = subject.acquire.begin_wait(next.listens);
+    const std::uint32_t number = acquire.plan.begin_wait(next.listens);
     if (next.listens)
         self_.queues.on_listening(subject);
     // Counted after all calls that may throw, because the end of the wait decrements the counter.
@@ -186,21 +188,21 @@ step acquire_step::wait(const acquire_plan::decision& next)
         ++self_.stats.waiting;
     }
     // A hand-over is an operation on this claim, and must not begin before the wait at the adapter.
-    subject.place.open_to_hand_over = !next.listens;
+    acquire.open_to_hand_over = !next.listens;
     unlock();
     if (next.listens) {
         start_wait_at_adapter(self_, subject, number, next.until);
         guard_.lock();
-        subject.place.open_to_hand_over = true;
+        acquire.open_to_hand_over = true;
     }
     return step::wait;
 }
 
 step acquire_step::take_answer()
 {
-    create_outcome outcome = std::move(wanted_->outcome());
-    if (wanted_->place.queue)
-        wanted_->place.queue->answer = last_answer::from(outcome, holder_expiry(outcome, now_));
+    create_outcome outcome = std::move(wanted_->acquire().outcome);
+    if (auto* const queue = wanted_->acquire().queue)
+        queue->answer = last_answer::from(outcome, holder_expiry(outcome, now_));
     unlock();
     process_answer(self_, wanted_, schedule_, std::move(outcome));
     return step::again;
@@ -247,7 +249,7 @@ record::ptr take_over_from(core& self, const record::ptr& replaced)
     {
         const std::lock_guard guard(self.mutex);
         fresh->continue_for(*replaced);
-        if (replaced->place.queue)
+        if (replaced->acquire().queue)
             self.queues.replace(*replaced, *fresh);
     }
     abandon_acquire(self, *replaced);
@@ -259,7 +261,7 @@ bool begin_attempt(record& wanted, lease_clock::time_point now, bool counts)
     wanted.sends_create();
     wanted.set_operation_start(now);
     key_queues::expect_release(wanted);
-    return wanted.acquire.on_sent(counts);
+    return wanted.acquire().plan.on_sent(counts);
 }
 
 void send_attempt(core& self, const record::ptr& wanted, bool waits)
@@ -279,7 +281,7 @@ step grant_at_once(core& self, const record::ptr& wanted, lease_clock::time_poin
     if (!self.can.immediate || self.options.observer ||
         (self.queues.may_have(wanted->key_hash()) && is_queued(self, *wanted)) || self.closed_to_new.load())
         return step::again;
-    wanted->acquire.on_sent_at_once();
+    wanted->acquire().plan.on_sent_at_once();
     wanted->set_operation_start(now);
     std::optional<create_outcome> outcome;
     self.backend->start_create(wanted, completion<create_outcome>::into(outcome));

@@ -218,7 +218,7 @@ std::vector<held_lock> held_locks(core& self)
         seen.key = held.key();
         seen.group = held.owner().group;
         seen.mode = held.mode();
-        seen.fence = held.fence;
+        seen.fence = held.lease_state().fence;
         seen.ttl = held.ttl();
         if (ends != lease_clock::time_point::max())
             seen.valid_for = ends - now;
@@ -233,8 +233,9 @@ std::vector<waiting_acquire> waiting_acquires(core& self)
     const key_queue* queue = nullptr;
     std::size_t place = 0;
     self.queues.for_each([&](const record& member) {
-        place = std::exchange(queue, member.place.queue) == member.place.queue ? place + 1 : 1;
-        if (member.acquire.has_waited())
+        const auto& acquire = member.acquire();
+        place = std::exchange(queue, acquire.queue) == acquire.queue ? place + 1 : 1;
+        if (acquire.plan.has_waited())
             result.push_back({.key = member.key(), .mode = member.mode(), .since = member.started, .place = place});
     });
     return result;

@@ -104,8 +104,8 @@ asio::awaitable<leadership> campaign(std::shared_ptr<core> self, std::string key
 {
     const auto mode = options.mode;
     auto wanted = prepare(self, std::move(key), std::move(options), renewal::automatic, true);
-    if (!wanted->refused && mode != lock_mode::exclusive) {
-        wanted->refused = std::make_unique<const failure>(
+    if (!wanted->acquire().refused && mode != lock_mode::exclusive) {
+        wanted->acquire().refused = std::make_unique<const failure>(
             failure{.code = errc::invalid_options, .detail = "an election has one leader; its mode is exclusive"});
     }
     wanted->is_leadership = true;

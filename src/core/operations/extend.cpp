@@ -74,8 +74,8 @@ bool begin_extend(core& self, const record::ptr& held, std::chrono::milliseconds
         subject.set_operation_start(now);
         self.leases.apply_requested_ttl(subject, ttl, actions);
         subject.in_flight = operation::extend;
-        subject.extension().ttl = ttl;
-        subject.extension().result = result;
+        subject.lease_state().extension.ttl = ttl;
+        subject.lease_state().extension.result = result;
         self.leases.reschedule(subject);
     }
     actions.run(self);

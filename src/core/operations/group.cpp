@@ -43,7 +43,7 @@ lock_report report_of(const record& own, lease_clock::time_point now)
         .owner = owner.owner,
         .host = owner.host,
         .comment = owner.comment,
-        .fence = own.fence};
+        .fence = own.lease_state().fence};
     if (const auto ends = own.lease().valid_until(); ends != lease_clock::time_point::max())
         report.before.remaining = std::chrono::floor<milliseconds>(std::max(ends, now) - now);
     return report;
@@ -244,8 +244,8 @@ record::ptr prepare_member(const std::shared_ptr<core>& self, const std::string&
 {
     const bool is_member = std::ranges::find(locks, key, &lock::key) != locks.end();
     auto wanted = detail::operations::prepare(self, std::move(key), std::move(options), renewal::manual, true, id);
-    if (is_member && !wanted->refused) {
-        wanted->refused = std::make_unique<const failure>(failure{.code = errc::invalid_options,
+    if (is_member && !wanted->acquire().refused) {
+        wanted->acquire().refused = std::make_unique<const failure>(failure{.code = errc::invalid_options,
             .detail = "the group already holds this key and would wait for itself; use the existing lock"});
     }
     return wanted;

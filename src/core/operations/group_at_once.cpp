@@ -89,15 +89,15 @@ std::optional<batch_refusal> take_batch_answer(core& self, const std::vector<rec
             record& each = *wanted[i];
             if (each.current_phase() != phase::acquiring)
                 continue;
-            if (std::exchange(each.outcome_ready, false) && !refused)
-                refused = {.which = i, .answer = each.outcome()};
+            if (std::exchange(each.acquire().outcome_ready, false) && !refused)
+                refused = {.which = i, .answer = each.acquire().outcome};
             // The answer does not apply to the attempts that follow.
-            each.outcome().error.reset();
+            each.acquire().outcome.error.reset();
             each.attempts_made.store(0, std::memory_order_relaxed);
             if (i > 0)
                 self.queues.leave(each, actions.wakes);
         }
-        if (auto* const queue = wanted.front()->place.queue; refused && queue)
+        if (auto* const queue = self.queues.find(*wanted.front()); refused && queue)
             // Others that wait for the first key must not be told the holder of another key.
             queue->answer = refused->which == 0
                                 ? last_answer::from(refused->answer, holder_expiry(refused->answer, now))

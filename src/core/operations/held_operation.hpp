@@ -43,11 +43,11 @@ bool await_result(
     const std::lock_guard guard(self.mutex);
     if (result || held.current_phase() == phase::ended || self.is_backend_gone() || lease_clock::now() >= until)
         return false;
-    held.answer_by = std::min(held.answer_by, until);
+    held.lease_state().answer_by = std::min(held.lease_state().answer_by, until);
     if (held.current_phase() == phase::held)
         self.leases.reschedule(held);
     else
-        self.timers.schedule_wait(held, std::min(held.release_state().retry_at, held.answer_by));
+        self.timers.schedule_wait(held, std::min(held.release_state().retry_at, held.lease_state().answer_by));
     seen = held.version;
     return true;
 }

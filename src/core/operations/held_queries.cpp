@@ -117,9 +117,9 @@ public:
         const std::lock_guard guard(core_.mutex);
         if (notified) {
             on_end_.notified = notified;
-            held_->end_listeners.push_back(on_end_);
+            held_->lease_state().end_listeners.push_back(on_end_);
         }
-        held_->plan.add_listener();
+        held_->lease_state().plan.add_listener();
         reschedule();
     }
     lease_listener(const lease_listener&) = delete;
@@ -129,7 +129,7 @@ public:
         const std::lock_guard guard(core_.mutex);
         if (on_end_.is_linked())
             on_end_.unlink();
-        held_->plan.remove_listener();
+        held_->lease_state().plan.remove_listener();
         reschedule();
     }
 

@@ -10,9 +10,8 @@ using namespace std::chrono_literals;
 
 void incomplete_group::add(record::ptr wanted)
 {
-    renews_ = wanted->plan.renews();
-    max_hold_ = wanted->plan.max_hold();
-    wanted->plan.set_options(wanted->ttl() > 0ms, 0ms);
+    renews_ = std::exchange(wanted->acquire().renews, wanted->ttl() > 0ms);
+    max_hold_ = std::exchange(wanted->acquire().max_hold, 0ms);
     wanted->group_in_progress = &progress_;
     all_.emplace_back(std::move(wanted));
 }

@@ -51,8 +51,8 @@ void throw_shutting_down(const core& self, const record& wanted)
 void throw_refused(const core& self, const record& wanted)
 {
     auto context = context_of(self, wanted);
-    context.detail = wanted.refused->detail;
-    throw validation_error(wanted.refused->code, std::move(context));
+    context.detail = wanted.acquire().refused->detail;
+    throw validation_error(wanted.acquire().refused->code, std::move(context));
 }
 
 std::string lease_end_text(lost_reason reason)
@@ -93,15 +93,16 @@ std::string holder_text(const last_answer& last)
 last_answer answer_to(const core& self, const record& wanted, lease_clock::time_point now)
 {
     const bool is_sent = wanted.in_flight != operation::none;
+    const auto& acquire = wanted.acquire();
     if (!is_sent && wanted.attempts_made == 0)
-        return answer_to_first(self, *wanted.place.queue, now);
-    auto known = last_answer::from(wanted.outcome(), wanted.acquire.holder_expires());
+        return answer_to_first(self, *acquire.queue, now);
+    auto known = last_answer::from(acquire.outcome, acquire.plan.holder_expires());
     known.is_answered =
         wanted.attempts_made > 0 && !(is_sent && self.answers.is_overdue(wanted.operation_start(), now));
     known.is_in_flight = is_sent;
     // Some backends do not name the holder.
-    if (const auto* const queue = wanted.place.queue; queue && queue->holder)
-        name_holder(known, *queue->holder);
+    if (acquire.queue && acquire.queue->holder)
+        name_holder(known, *acquire.queue->holder);
     return known;
 }
 

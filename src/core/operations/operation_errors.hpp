@@ -26,7 +26,7 @@ class retry_schedule;
 /// Throws if the call of the operation has found invalid input.
 inline void throw_if_refused(const core& self, const record& wanted)
 {
-    if (wanted.refused)
+    if (wanted.acquire().refused)
         throw_refused(self, wanted);
 }
 

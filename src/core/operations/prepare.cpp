@@ -37,11 +37,11 @@ record::ptr prepare(const std::shared_ptr<core>& self, std::string&& key, acquir
                                           .ttl = ttl,
                                           .keeps_place = keeps_place,
                                           .owner = std::move(owner)}));
-    made->refused = std::move(refused);
+    made->acquire().refused = std::move(refused);
     if (!options.retry.empty())
         made->own_policy = std::make_unique<const retry_policy>(std::move(options.retry));
-    made->plan.set_options(
-        options.renewal.value_or(default_renewal) == renewal::automatic && ttl > 0ms, max_hold.value_or(0ms));
+    made->acquire().renews = options.renewal.value_or(default_renewal) == renewal::automatic && ttl > 0ms;
+    made->acquire().max_hold = max_hold.value_or(0ms);
     return made;
 }
 

@@ -48,9 +48,9 @@ void throw_if_release_failed(core& self, record& ended, lease_clock::time_point 
         const bool lost = ended.end_reason && *ended.end_reason != lost_reason::released;
         if (!was_held) {
             // A second release, or a release of a lock whose loss was reported already.
-            if (!lost || ended.loss_reported)
+            if (!lost || ended.lease_state().loss_reported)
                 return;
-            ended.loss_reported = true;
+            ended.lease_state().loss_reported = true;
             code = errc::not_held;
             context.detail = lease_end_text(*ended.end_reason);
         } else if (!ended.release_state().answered) {

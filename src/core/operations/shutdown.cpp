@@ -53,7 +53,8 @@ asio::awaitable<void> close_backend(
 void report_undecided(core& self, std::vector<std::string>& keys)
 {
     const auto add = [&](const record& wanted) {
-        const bool is_granted = wanted.outcome_ready && wanted.outcome().status == create_status::granted;
+        const auto& acquire = wanted.acquire();
+        const bool is_granted = acquire.outcome_ready && acquire.outcome.status == create_status::granted;
         const bool keeps_a_place = wanted.left_trace && self.can.fifo && !self.can.immediate;
         if (wanted.in_flight != operation::none || wanted.in_doubt() || is_granted || keeps_a_place)
             keys.push_back(wanted.key());
@@ -79,7 +80,7 @@ shutdown_report end_shutdown(core& self)
         shutdown_report report;
         for (record& held : self.leases.all()) {
             report.still_running.push_back(held.key());
-            held.plan.stop_renewals();
+            held.lease_state().plan.stop_renewals();
             self.leases.reschedule(held);
         }
         report.unsettled = self.cleanup.give_up_and_list_keys(actions);

@@ -276,8 +276,8 @@ adoption proceed(
             guard.unlock();
             throw_shutting_down(self, subject);
         }
-        if (std::exchange(subject.outcome_ready, false)) {
-            const create_outcome outcome = std::move(subject.outcome());
+        if (std::exchange(subject.acquire().outcome_ready, false)) {
+            const create_outcome outcome = std::move(subject.acquire().outcome);
             guard.unlock();
             process_answer(self, subject, schedule, outcome);
             return adoption::call_again;

@@ -43,7 +43,7 @@ std::optional<lost_reason> begin_body(core& self, record& held)
             self.begin_ending(held, *lost, actions);
         }
         if (held.current_phase() == phase::held) {
-            held.plan.begin_body();
+            held.lease_state().plan.begin_body();
             self.leases.reschedule(held);
         }
         return lost;
@@ -55,7 +55,7 @@ std::optional<lost_reason> begin_body(core& self, record& held)
 std::optional<lost_reason> end_body(core& self, record& held)
 {
     const auto lost = self.update([&](deferred_actions& actions) {
-        held.plan.end_body();
+        held.lease_state().plan.end_body();
         return self.leases.report_loss(held, actions);
     });
     return lost == lost_reason::released ? std::nullopt : lost;
@@ -172,10 +172,11 @@ private:
     [[nodiscard]] unsigned find_reasons() noexcept
     {
         const auto& ended = held_->end_reason;
+        auto& lease = held_->lease_state();
         if (ended && core_->notifier.ends_leases())
-            held_->shutdown_notified = true;
+            lease.shutdown_notified = true;
         const bool lost = ended && *ended != lost_reason::released;
-        return (held_->plan.stop_margin_reached() ? stop_margin : 0U) | (held_->shutdown_notified ? shutdown : 0U) |
+        return (lease.plan.stop_margin_reached() ? stop_margin : 0U) | (lease.shutdown_notified ? shutdown : 0U) |
                (lost ? loss : 0U) | (core_->dead ? no_context : 0U);
     }
 

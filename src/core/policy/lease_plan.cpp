@@ -58,7 +58,8 @@ std::optional<lease_plan::time_point> lease_plan::on_shortened(lease_request req
 lease_plan::time_point lease_plan::on_handed_out(
     time_point now, bool renews, milliseconds max_hold, time_point expiry) noexcept
 {
-    set_options(renews, max_hold);
+    renews_ = renews;
+    max_hold_ = max_hold;
     if (!renews_)
         forget_renewal();
     if (span_ > 0ms && max_hold_ > 0ms) {

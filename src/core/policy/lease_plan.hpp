@@ -56,11 +56,8 @@ public:
     };
 
     /// \param max_hold 0: without a limit
-    void set_options(bool renews, milliseconds max_hold) noexcept
-    {
-        renews_ = renews;
-        max_hold_ = max_hold;
-    }
+    lease_plan() = default;
+    lease_plan(bool renews, milliseconds max_hold) noexcept : max_hold_(max_hold), renews_(renews) {}
 
     /// Whether enough time of a grant, and of its session, is left for the holder to use the lock.
     [[nodiscard]] static bool arrives_in_time(

@@ -104,7 +104,7 @@ void core::on_refused(record& subject, create_outcome* busy)
 void core::on_woken(const record::ptr& waiting, std::uint32_t wait_number)
 {
     update([&](deferred_actions& actions) {
-        if (waiting->current_phase() != phase::acquiring || !waiting->acquire.end_wait(wait_number))
+        if (waiting->current_phase() != phase::acquiring || !waiting->acquire().plan.end_wait(wait_number))
             return;
         key_queues::forget_release(*waiting);
         waiting->notify(actions.wakes);
@@ -164,8 +164,8 @@ void core::declare_lost(const record::ptr& held, lost_reason reason)
 {
     update([&](deferred_actions& actions) {
         // The grant was broken before its answer was processed: see `grant`.
-        if (held->current_phase() == phase::acquiring && !held->loss_before_grant)
-            held->loss_before_grant = reason;
+        if (held->current_phase() == phase::acquiring && !held->acquire().loss_before_grant)
+            held->acquire().loss_before_grant = reason;
         begin_ending(*held, reason, actions);
     });
 }

@@ -26,8 +26,8 @@ bool watch_for_answer(core& self, record& ending, std::uint32_t& seen)
         ending.release_state().answer_deadline = saturating_add(now, self.options.operation_timeout);
     if (now >= ending.release_state().answer_deadline)
         return false;
-    ending.answer_by = std::min(ending.answer_by, ending.release_state().answer_deadline);
-    self.timers.schedule(ending, std::min(ending.release_state().retry_at, ending.answer_by));
+    ending.lease_state().answer_by = std::min(ending.lease_state().answer_by, ending.release_state().answer_deadline);
+    self.timers.schedule(ending, std::min(ending.release_state().retry_at, ending.lease_state().answer_by));
     return true;
 }
 

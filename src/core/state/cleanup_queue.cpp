@@ -62,7 +62,7 @@ void cleanup_queue::start_release(record& ending, deferred_actions& actions)
     if (!core_.dead && !ending.release_state().is_settling && ending.granted)
         next = core_.queues.pick_for_hand_over(ending, actions.wakes);
     try {
-        if (next && next->acquire.is_listening())
+        if (next && next->acquire().plan.is_listening())
             actions.add_request(deferred_actions::action::cancel_wait, *next);
         if (next)
             actions.add_request(deferred_actions::action::hand_over, ending, next);
@@ -85,9 +85,9 @@ void cleanup_queue::start_release(record& ending, deferred_actions& actions)
     }
     if (next) {
         next->sends_create();
-        next->place.open_to_hand_over = false;
+        next->acquire().open_to_hand_over = false;
         next->set_operation_start(now);
-        static_cast<void>(next->acquire.on_sent(false));
+        static_cast<void>(next->acquire().plan.on_sent(false));
         key_queues::expect_release(*next);
     } else {
         ending.set_has_local_waiters(core_.queues.find(ending) != nullptr);
@@ -160,7 +160,7 @@ void cleanup_queue::retry_later(record& ending, deferred_actions& actions)
     ending.release_state().backoff = std::clamp<decltype(ending.release_state().backoff)>(
         ending.release_state().backoff * 2U, backoff_first, backoff_cap);
     ending.release_state().retry_at = std::min(saturating_add(now, ending.release_state().backoff), release_deadline);
-    core_.timers.schedule(ending, std::min(ending.release_state().retry_at, ending.answer_by));
+    core_.timers.schedule(ending, std::min(ending.release_state().retry_at, ending.lease_state().answer_by));
     ending.notify(actions.wakes);
 }
 

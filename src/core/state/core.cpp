@@ -52,7 +52,7 @@ void core::context_shutdown() noexcept
         timer = timers.stop();
         // No timer renews a lease any more, so the bodies have to stop.
         for (record& held : leases.all()) {
-            if (held.plan.body_runs())
+            if (held.lease_state().plan.body_runs())
                 leases.stop_body(held, lost_reason::shutting_down, actions);
         }
         wake_all_suspended(actions.wakes);

@@ -37,8 +37,8 @@ void start(adapter& backend, const deferred_actions::request& request)
                 on_handed_over(*subject, *next, std::move(outcome));
             });
     case action::renew:
-        return backend.start_extend(
-            subject, subject->extension().ttl, completion<extend_outcome>::bind<&record::on_extended>(subject));
+        return backend.start_extend(subject, subject->lease_state().extension.ttl,
+            completion<extend_outcome>::bind<&record::on_extended>(subject));
     case action::verify:
         return backend.start_is_valid(subject, completion<valid_outcome>::bind<&record::on_verified>(subject));
     }

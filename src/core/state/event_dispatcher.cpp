@@ -26,9 +26,9 @@ void report(observer& listener, const lock_event& event)
     case kind::possible_deadlock:
         return listener.possible_deadlock(key, event.span, place_of(*subject), event.waiting_at);
     case kind::granted:
-        listener.granted(key, subject->fence, event.span);
+        listener.granted(key, subject->lease_state().fence, event.span);
         if (subject->is_leadership)
-            listener.elected(key, subject->fence);
+            listener.elected(key, subject->lease_state().fence);
         return;
     case kind::not_granted:
         return listener.not_granted(key, event.why, event.span);
@@ -39,14 +39,14 @@ void report(observer& listener, const lock_event& event)
     case kind::lost:
         listener.lost(key, event.reason, event.span);
         if (subject->is_leadership && event.reason == lost_reason::shutting_down)
-            listener.resigned(key, subject->fence);
+            listener.resigned(key, subject->lease_state().fence);
         else if (subject->is_leadership)
-            listener.deposed(key, subject->fence, event.reason);
+            listener.deposed(key, subject->lease_state().fence, event.reason);
         return;
     case kind::released:
         return listener.released(key, event.span);
     case kind::resigned:
-        return listener.resigned(key, subject->fence);
+        return listener.resigned(key, subject->lease_state().fence);
     case kind::settled:
         return listener.settled(key, event.proven);
     }

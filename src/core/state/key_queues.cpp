@@ -28,7 +28,7 @@ void for_each_head(key_queue& queue, Function function)
 {
     auto left = queue.heads;
     for (auto each = queue.members.begin(); left > 0; ++each) {
-        if (!each->place.is_head)
+        if (!each->acquire().is_head)
             continue;
         --left;
         function(*each);
@@ -42,7 +42,7 @@ bool follows_shared_head(const key_queue& queue, boost::intrusive::list<record>:
     if (following == queue.members.begin())
         return true;
     const record& previous = *std::prev(following);
-    return previous.place.is_head && is_shared(previous);
+    return previous.acquire().is_head && is_shared(previous);
 }
 
 } // namespace
@@ -98,19 +98,20 @@ void key_queues::enter(record& wanted, bool as_head, wake_list& wakes)
 {
     key_queue* const known = find(wanted);
     key_queue& queue = known ? *known : make(wanted);
+    auto& acquire = wanted.acquire();
     queue.members.push_back(wanted);
-    wanted.place.queue = &queue;
+    acquire.queue = &queue;
     if (as_head) {
         // The record has sent a request to the backend already and may have a place in the backend's queue, so it must
         // continue to listen.
-        wanted.place.is_head = true;
+        acquire.is_head = true;
         ++queue.heads;
         expect_release(wanted);
-        queue.answer = last_answer::from(wanted.outcome(), wanted.acquire.holder_expires());
+        queue.answer = last_answer::from(acquire.outcome, acquire.plan.holder_expires());
     } else if (queue.heads == 0) {
         promote(queue, queue.members.begin(), wakes);
     } else if (is_shared(wanted) && queue.heads + 1 == queue.members.size() && is_shared(queue.members.front())) {
-        wanted.place.is_head = true;
+        acquire.is_head = true;
         ++queue.heads;
         expect_release(wanted);
     }
@@ -118,8 +119,8 @@ void key_queues::enter(record& wanted, bool as_head, wake_list& wakes)
 
 void key_queues::expect_release(record& waiting) noexcept
 {
-    if (waiting.place.is_head && !waiting.release_hook::is_linked())
-        waiting.place.queue->woken_by_release.push_back(waiting);
+    if (waiting.acquire().is_head && !waiting.release_hook::is_linked())
+        waiting.acquire().queue->woken_by_release.push_back(waiting);
 }
 
 void key_queues::on_listening(record& waiting) const noexcept
@@ -139,9 +140,9 @@ void key_queues::promote(key_queue& queue, member_list::iterator from, wake_list
 {
     for (; from != queue.members.end(); ++from) {
         record& member = *from;
-        if (member.place.is_head && is_shared(member))
+        if (member.acquire().is_head && is_shared(member))
             continue;
-        if (queue.heads > 0 && (member.place.is_head || !is_shared(member)))
+        if (queue.heads > 0 && (member.acquire().is_head || !is_shared(member)))
             return;
         make_head(member, queue, wakes);
         if (!is_shared(member))
@@ -154,7 +155,7 @@ void key_queues::promote_next_but_one(key_queue& queue, wake_list& wakes)
 {
     const auto second = std::next(queue.members.begin());
     for (auto each = second; each != queue.members.end(); ++each) {
-        if (each->place.is_head || (each != second && !is_shared(*each)))
+        if (each->acquire().is_head || (each != second && !is_shared(*each)))
             return;
         make_head(*each, queue, wakes);
         if (!is_shared(*each))
@@ -164,7 +165,7 @@ void key_queues::promote_next_but_one(key_queue& queue, wake_list& wakes)
 
 void key_queues::make_head(record& member, key_queue& queue, wake_list& wakes)
 {
-    member.place.is_head = true;
+    member.acquire().is_head = true;
     ++queue.heads;
     expect_release(member);
     member.notify(wakes);
@@ -172,12 +173,13 @@ void key_queues::make_head(record& member, key_queue& queue, wake_list& wakes)
 
 bool key_queues::leave(record& wanted, wake_list& wakes)
 {
-    key_queue* const queue = std::exchange(wanted.place.queue, nullptr);
+    auto& acquire = wanted.acquire();
+    key_queue* const queue = std::exchange(acquire.queue, nullptr);
     if (!queue)
         return false;
     forget_release(wanted);
     const auto following = queue->members.erase(queue->members.iterator_to(wanted));
-    const bool was_head = std::exchange(wanted.place.is_head, false);
+    const bool was_head = std::exchange(acquire.is_head, false);
     if (was_head)
         --queue->heads;
     if (queue->members.empty()) {
@@ -193,12 +195,12 @@ bool key_queues::leave(record& wanted, wake_list& wakes)
 
 void key_queues::replace(record& waiting, record& fresh)
 {
-    key_queue& queue = *std::exchange(waiting.place.queue, nullptr);
+    key_queue& queue = *std::exchange(waiting.acquire().queue, nullptr);
     queue.members.insert(queue.members.iterator_to(waiting), fresh);
     queue.members.erase(queue.members.iterator_to(waiting));
     forget_release(waiting);
-    fresh.place.queue = &queue;
-    fresh.place.is_head = std::exchange(waiting.place.is_head, false);
+    fresh.acquire().queue = &queue;
+    fresh.acquire().is_head = std::exchange(waiting.acquire().is_head, false);
     expect_release(fresh);
 }
 
@@ -221,7 +223,7 @@ void key_queues::wake_for_release(key_queue& queue, wake_list& wakes)
     while (!queue.woken_by_release.empty()) {
         record& head = queue.woken_by_release.front();
         queue.woken_by_release.pop_front();
-        head.acquire.on_release();
+        head.acquire().plan.on_release();
         head.notify(wakes);
     }
 }
@@ -234,7 +236,7 @@ bool key_queues::wake_after_contact(wake_list& wakes)
         for_each_head(*next_after_contact_, [&](record& head) {
             ++visited;
             // A request in flight was sent, or will be sent, on the new connection.
-            if (head.in_flight == operation::none && head.acquire.on_contact_regained(!fifo_))
+            if (head.in_flight == operation::none && head.acquire().plan.on_contact_regained(!fifo_))
                 head.notify(wakes);
         });
     }
@@ -255,7 +257,7 @@ void key_queues::wake_for_earlier_expiry(const record& shortened, lease_clock::t
     if (!queue)
         return;
     for_each_head(*queue, [&](record& head) {
-        head.acquire.on_earlier_expiry(expires);
+        head.acquire().plan.on_earlier_expiry(expires);
         head.notify(wakes);
     });
 }
@@ -268,7 +270,7 @@ record::ptr key_queues::pick_for_hand_over(record& held, wake_list& wakes)
     if (!queue || queue->heads != 1)
         return {};
     record& next = queue->members.front();
-    if (!next.place.open_to_hand_over || is_shared(next) || next.in_flight != operation::none || next.in_doubt())
+    if (!next.acquire().open_to_hand_over || is_shared(next) || next.in_flight != operation::none || next.in_doubt())
         return {};
     if (!fifo_ && queue->hand_over_count++ >= max_consecutive_hand_overs) {
         queue->hand_over_count = 0;
@@ -276,7 +278,7 @@ record::ptr key_queues::pick_for_hand_over(record& held, wake_list& wakes)
     }
     if (fifo_) {
         // If the waiter does not get the lock, it has a place in the backend's queue, and must listen.
-        if (!next.place.is_head)
+        if (!next.acquire().is_head)
             make_head(next, *queue, wakes);
         promote_next_but_one(*queue, wakes);
     }

@@ -32,7 +32,8 @@ void lease_table::add(record& held)
     held_.push_back(held);
     if (held.lease().session())
         watch_session(held);
-    if (held.plan.renews() || is_watched(held) || held.due != time_point::max() || held.plan.is_bounded())
+    if (held.lease_state().plan.renews() || is_watched(held) || held.due != time_point::max() ||
+        held.lease_state().plan.is_bounded())
         reschedule(held);
 }
 
@@ -67,8 +68,8 @@ void lease_table::verify(record& held, deferred_actions& actions)
 
 void lease_table::reschedule(record& held)
 {
-    const auto due = held.plan.due(held.lease().valid_until(), core_.margins, is_watched(held));
-    core_.timers.schedule(held, std::min(due, held.answer_by));
+    const auto due = held.lease_state().plan.due(held.lease().valid_until(), core_.margins, is_watched(held));
+    core_.timers.schedule(held, std::min(due, held.lease_state().answer_by));
 }
 
 /// Returns false if the lease has ended.
@@ -76,7 +77,7 @@ bool lease_table::follow_plan(record& held, time_point now, deferred_actions& ac
 {
     for (;;) {
         const auto expiry = held.lease().has_ended(now) ? time_point::min() : held.lease().valid_until();
-        const auto next = held.plan.next(now, expiry, core_.margins, is_watched(held));
+        const auto next = held.lease_state().plan.next(now, expiry, core_.margins, is_watched(held));
         switch (next.what) {
         case lease_plan::action::lose:
             core_.begin_ending(held, end_reason_of(held, now), actions);
@@ -95,17 +96,17 @@ bool lease_table::follow_plan(record& held, time_point now, deferred_actions& ac
 
 void lease_table::stop_body(record& held, lost_reason why, deferred_actions& actions)
 {
-    held.plan.stop_body(why);
+    held.lease_state().plan.stop_body(why);
     held.notify(actions.wakes);
 }
 
 bool lease_table::shut_down_next(deferred_actions& actions)
 {
-    if (held_.empty() || held_.front().shutdown_notified)
+    if (held_.empty() || held_.front().lease_state().shutdown_notified)
         return false;
     record& next = held_.front();
-    next.shutdown_notified = true;
-    if (!next.plan.body_runs()) {
+    next.lease_state().shutdown_notified = true;
+    if (!next.lease_state().plan.body_runs()) {
         core_.begin_ending(next, lost_reason::shutting_down, actions);
         return true;
     }
@@ -117,23 +118,23 @@ bool lease_table::shut_down_next(deferred_actions& actions)
 
 void lease_table::start_renewal(record& held, time_point now, deferred_actions& actions)
 {
-    held.plan.forget_renewal();
+    held.lease_state().plan.forget_renewal();
     // The operation in flight schedules the next renewal when it ends.
     if (held.in_flight != operation::none)
         return;
-    const auto ttl = held.plan.renewal_ttl(now, held.ttl(), core_.limits.min_ttl);
+    const auto ttl = held.lease_state().plan.renewal_ttl(now, held.ttl(), core_.limits.min_ttl);
     if (!ttl || is_too_short(*ttl, core_.backend->max_clock_lead(*ttl)))
         return;
     try {
         actions.add_request(deferred_actions::action::renew, held);
     } catch (const std::bad_alloc&) {
-        held.plan.schedule_renewal(saturating_add(now, delay_without_memory));
+        held.lease_state().plan.schedule_renewal(saturating_add(now, delay_without_memory));
         reschedule(held);
         return;
     }
     held.in_flight = operation::extend;
-    held.extension().ttl = *ttl;
-    held.extension().result.reset();
+    held.lease_state().extension.ttl = *ttl;
+    held.lease_state().extension.result.reset();
     held.set_operation_start(now);
     cleanup_queue::note_request(held, *ttl);
 }
@@ -163,8 +164,8 @@ std::optional<lost_reason> lease_table::report_loss(record& held, deferred_actio
     if (held.current_phase() != phase::held)
         return held.end_reason;
     // The timer may be late if the body kept its thread busy.
-    if (held.plan.body_must_stop())
-        core_.begin_ending(held, held.plan.stop_reason(), actions);
+    if (held.lease_state().plan.body_must_stop())
+        core_.begin_ending(held, held.lease_state().plan.stop_reason(), actions);
     else if (const auto now = lease_clock::now(); held.lease().has_ended(now))
         core_.begin_ending(held, end_reason_of(held, now), actions);
     return held.end_reason;
@@ -173,7 +174,7 @@ std::optional<lost_reason> lease_table::report_loss(record& held, deferred_actio
 void lease_table::apply_requested_ttl(record& held, milliseconds ttl, deferred_actions& actions)
 {
     cleanup_queue::note_request(held, ttl);
-    if (const auto sooner = held.plan.on_shortened(request_of(held, ttl), held.lease().ttl_bound())) {
+    if (const auto sooner = held.lease_state().plan.on_shortened(request_of(held, ttl), held.lease().ttl_bound())) {
         held.lease().set_ttl_bound(*sooner);
         core_.queues.wake_for_earlier_expiry(held, saturating_add(held.operation_start(), ttl), actions.wakes);
     }
@@ -182,12 +183,12 @@ void lease_table::apply_requested_ttl(record& held, milliseconds ttl, deferred_a
 void lease_table::on_extended(record& subject, extend_outcome&& outcome, deferred_actions& actions)
 {
     subject.end_operation_in_flight();
-    const auto result = std::move(subject.extension().result);
+    const auto result = std::move(subject.lease_state().extension.result);
     // A renewal of an incomplete group may be answered after the completion of the group.
-    const bool is_renewal = !result && !subject.group_in_progress && subject.plan.renews();
+    const bool is_renewal = !result && !subject.group_in_progress && subject.lease_state().plan.renews();
     const bool tells = core_.options.observer && (result ? !subject.group_in_progress : is_renewal);
     if (outcome.status == extend_status::failed && outcome.error->code == errc::outcome_unknown)
-        subject.lower_late_ttl(subject.extension().ttl);
+        subject.lower_late_ttl(subject.lease_state().extension.ttl);
     if (subject.current_phase() == phase::ended)
         return;
     if (subject.current_phase() == phase::ending) {
@@ -195,11 +196,11 @@ void lease_table::on_extended(record& subject, extend_outcome&& outcome, deferre
     } else if (outcome.status == extend_status::extended && !subject.lease().has_ended(lease_clock::now())) {
         subject.release_state().error = nullptr;
         if (result)
-            subject.set_ttl(subject.extension().ttl);
+            subject.set_ttl(subject.lease_state().extension.ttl);
         else if (is_renewal)
             ++core_.stats.renewals;
-        subject.lease().set_ttl_bound(subject.plan.on_extended(
-            request_of(subject, subject.extension().ttl), std::min(subject.ttl(), subject.late_ttl())));
+        subject.lease().set_ttl_bound(subject.lease_state().plan.on_extended(
+            request_of(subject, subject.lease_state().extension.ttl), std::min(subject.ttl(), subject.late_ttl())));
         if (!result && tells) {
             core_.events.add({.what = lock_event::kind::renewed,
                 .subject = &subject,
@@ -208,10 +209,10 @@ void lease_table::on_extended(record& subject, extend_outcome&& outcome, deferre
     } else if (outcome.status != extend_status::failed) {
         // An answer that came after the deadline cannot restore a lock that was not held for a while.
         core_.begin_ending(subject, end_reason_of(subject, lease_clock::now()), actions);
-    } else if (subject.plan.renews()) {
+    } else if (subject.lease_state().plan.renews()) {
         if (is_renewal)
             ++core_.stats.renewal_errors;
-        subject.plan.on_failed(lease_clock::now());
+        subject.lease_state().plan.on_failed(lease_clock::now());
         subject.release_state().error = outcome.error;
         if (tells)
             core_.events.add({.what = lock_event::kind::at_risk, .subject = &subject, .why = outcome.error->code});
@@ -239,7 +240,7 @@ void lease_table::on_queried(record& subject, bool is_lost, deferred_actions& ac
         core_.begin_ending(subject, end_reason_of(subject, now), actions);
     } else if (subject.current_phase() == phase::held) {
         // A renewal that became due meanwhile was postponed because of this operation.
-        subject.plan.catch_up(now);
+        subject.lease_state().plan.catch_up(now);
         reschedule(subject);
         if (subject.is_to_be_verified)
             verify(subject, actions);
@@ -253,8 +254,8 @@ void lease_table::on_contact_lost(time_point now)
         if (core_.options.observer && !held.group_in_progress)
             core_.events.add({.what = lock_event::kind::at_risk, .subject = &held, .why = errc::unavailable});
         // The renewal also shows whether the lease still exists, so it is due at once.
-        if (held.plan.renews() && held.in_flight == operation::none) {
-            held.plan.schedule_renewal(now);
+        if (held.lease_state().plan.renews() && held.in_flight == operation::none) {
+            held.lease_state().plan.schedule_renewal(now);
             reschedule(held);
         }
     }

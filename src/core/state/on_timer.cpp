@@ -33,8 +33,8 @@ void on_due(core& self, condition& due, lease_clock::time_point now, deferred_ac
     case phase::ended:
         return;
     }
-    if (now >= subject.answer_by) {
-        subject.answer_by = lease_clock::time_point::max();
+    if (now >= subject.lease_state().answer_by) {
+        subject.lease_state().answer_by = lease_clock::time_point::max();
         subject.notify(actions.wakes);
     }
     if (subject.current_phase() == phase::held) {
@@ -42,7 +42,7 @@ void on_due(core& self, condition& due, lease_clock::time_point now, deferred_ac
         if (subject.is_to_be_verified)
             self.leases.verify(subject, actions);
     } else if (subject.current_phase() == phase::ending) {
-        self.timers.schedule(subject, std::min(subject.release_state().retry_at, subject.answer_by));
+        self.timers.schedule(subject, std::min(subject.release_state().retry_at, subject.lease_state().answer_by));
     }
 }
 

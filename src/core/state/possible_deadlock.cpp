@@ -29,14 +29,14 @@ record* find_own_holder(core& self, const record& wanted, lease_clock::time_poin
 
 lease_clock::time_point report_possible_deadlock(core& self, record& wanted, lease_clock::time_point now)
 {
-    if (!self.options.observer || wanted.place.reported.possible_deadlock)
+    if (!self.options.observer || wanted.reported.possible_deadlock)
         return lease_clock::time_point::max();
     if (now < wanted.started + search_interval)
         return wanted.started + search_interval;
     record* const holder = find_own_holder(self, wanted, now);
     if (!holder || holder->release_state().held.elapsed(now) < search_interval)
         return now + search_interval;
-    wanted.place.reported.possible_deadlock = true;
+    wanted.reported.possible_deadlock = true;
     self.events.add({.what = lock_event::kind::possible_deadlock,
         .subject = holder,
         .span = holder->release_state().held.elapsed(now),

@@ -26,37 +26,42 @@ void group_progress::lease_ended(wake_list& wakes)
 
 record::record(const std::shared_ptr<core>& owner, claim_request request)
     : claim(std::move(request)), condition(false), owner_core(owner.get()), weak_core(owner),
-      answered_at_once(owner->can.immediate), outcome_{}
+      answered_at_once(owner->can.immediate), acquire_{}
 {
 }
 
 record::~record()
 {
     if (has_acquired_)
-        lease_data_.~lease_data();
+        lease_state_.~lease_state();
     else
-        outcome_.~create_outcome();
+        acquire_.~acquire_state();
 }
 
 void record::mark_acquired() noexcept
 {
     BOOST_ASSERT(!has_acquired_);
-    outcome_.~create_outcome();
-    ::new (&lease_data_) lease_data();
+    const bool renews = acquire_.renews;
+    const auto max_hold = acquire_.max_hold;
+    acquire_.~acquire_state();
+    ::new (&lease_state_) detail::lease_state{.plan = lease_plan(renews, max_hold)};
     has_acquired_ = true;
 }
 
 void record::continue_for(record& replaced) noexcept
 {
+    auto& state = acquire();
+    auto& other = replaced.acquire();
     own_policy = std::move(replaced.own_policy);
-    outcome() = std::move(replaced.outcome());
-    outcome_ready = std::exchange(replaced.outcome_ready, false);
+    state.outcome = std::move(other.outcome);
+    state.outcome_ready = std::exchange(other.outcome_ready, false);
+    state.renews = other.renews;
+    state.max_hold = other.max_hold;
+    state.plan.continue_for(other.plan);
     started = replaced.started;
-    place.reported = replaced.place.reported;
+    reported = replaced.reported;
     attempts_made.store(replaced.attempts_made.load(std::memory_order_relaxed), std::memory_order_relaxed);
     is_leadership = replaced.is_leadership;
-    plan.set_options(replaced.plan.renews(), replaced.plan.max_hold());
-    acquire.continue_for(replaced.acquire);
     group_in_progress = std::exchange(replaced.group_in_progress, nullptr);
     if (group_in_progress && group_in_progress->waits_for == &replaced)
         group_in_progress->waits_for = this;

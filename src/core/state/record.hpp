@@ -58,15 +58,28 @@ struct reported_events
     bool possible_deadlock = false;
 };
 
-/// The place of a record in the local queue of its key.
-struct place_in_queue
+/// The data of an acquire.
+struct acquire_state
 {
-    /// Set while the record is in the queue.
+    /// The answer to the last attempt. After it has been processed, only the holder and the error remain, for messages.
+    create_outcome outcome{};
+    acquire_plan plan;
+    /// The local queue of the key, while the record is in it.
     key_queue* queue = nullptr;
+    /// Invalid input, reported when the operation is awaited.
+    std::unique_ptr<const failure> refused;
+    /// Options of the lease that a grant begins.
+    std::chrono::milliseconds max_hold{0};
+    bool renews = false;
+    /// The record is one of the first in the queue, which send requests.
     bool is_head = false;
     /// The coroutine is suspended in the queue, so that a local holder may hand over the lock to it.
     bool open_to_hand_over = false;
-    reported_events reported;
+    /// The answer has not been processed yet.
+    bool outcome_ready = false;
+    /// The adapter has reported the end of the grant before the core has processed the grant. The lock ends once it is
+    /// held.
+    std::optional<lost_reason> loss_before_grant;
 };
 
 /// An `acquire_all` that does not hold all of its locks yet. The object lives in the frame of its coroutine.
@@ -142,6 +155,23 @@ struct release_state
     release_status status = release_status::released;
 };
 
+/// The data of a lease and of its release.
+struct lease_state
+{
+    lease_plan plan;
+    std::uint64_t fence = 0;
+    /// Notified when the lease ends, in addition to the record's own condition.
+    boost::intrusive::list<end_listener, boost::intrusive::constant_time_size<false>> end_listeners{};
+    /// When the timer has to wake the first coroutine that waits for an answer.
+    lease_clock::time_point answer_by = lease_clock::time_point::max();
+    detail::extension extension{};
+    detail::release_state release{};
+    /// The loss has already been reported to a release.
+    bool loss_reported = false;
+    /// The shutdown has already ended this lock, or stopped its body.
+    bool shutdown_notified = false;
+};
+
 /// One acquisition, from the call to the end of its cleanup: the claim that the adapter sees, and the core's data about
 /// it. The handle, the operation in flight and the core's lists share its ownership. If the owning frame is destroyed,
 /// the core completes the release.
@@ -181,7 +211,7 @@ public:
     {
         in_flight = operation::create;
         is_to_be_verified = false;
-        loss_before_grant.reset();
+        acquire().loss_before_grant.reset();
     }
     /// Continues the acquire of `replaced`, another record with the same request: takes over its progress, but not its
     /// place in the queue.
@@ -199,41 +229,38 @@ public:
 
     [[nodiscard]] phase current_phase() const noexcept { return phase_.load(std::memory_order_acquire); }
 
-    // The data of the acquire and the data of the lease and release share their memory, because ten thousand waiters do
-    // not need the latter. (A std::variant costs two indirect calls per access.)
-    /// While acquiring: the answer to the last attempt. After it has been processed, only the holder and the error
-    /// remain, for messages.
-    [[nodiscard]] const create_outcome& outcome() const noexcept
+    // The data of the acquire and the data of the lease share their memory, because ten thousand waiters do not need
+    // the latter. (A std::variant costs two indirect calls per access.)
+    /// Valid until the lock is held, or is to be released without having been held.
+    [[nodiscard]] const acquire_state& acquire() const noexcept
     {
         BOOST_ASSERT(!has_acquired_);
-        return outcome_;
+        return acquire_;
     }
-    [[nodiscard]] create_outcome& outcome() noexcept
+    [[nodiscard]] acquire_state& acquire() noexcept
     {
-        return const_cast<create_outcome&>(std::as_const(*this).outcome());
+        return const_cast<acquire_state&>(std::as_const(*this).acquire());
     }
     /// Valid from the moment the lock is held, or is to be released without having been held.
-    [[nodiscard]] detail::extension& extension() noexcept
+    [[nodiscard]] const detail::lease_state& lease_state() const noexcept
     {
         BOOST_ASSERT(has_acquired_);
-        return lease_data_.extension;
+        return lease_state_;
     }
-    [[nodiscard]] const detail::release_state& release_state() const noexcept
+    [[nodiscard]] detail::lease_state& lease_state() noexcept
     {
-        BOOST_ASSERT(has_acquired_);
-        return lease_data_.release_state;
+        return const_cast<detail::lease_state&>(std::as_const(*this).lease_state());
     }
-    [[nodiscard]] detail::release_state& release_state() noexcept
-    {
-        return const_cast<detail::release_state&>(std::as_const(*this).release_state());
-    }
+    [[nodiscard]] const detail::release_state& release_state() const noexcept { return lease_state().release; }
+    [[nodiscard]] detail::release_state& release_state() noexcept { return lease_state().release; }
     /// Called when an extend, a query or an export was answered. A release that waits for it keeps its own time limit.
     void end_operation_in_flight() noexcept
     {
         in_flight = operation::none;
-        answer_by = current_phase() == phase::ending ? release_state().answer_deadline : time_point::max();
+        lease_state().answer_by =
+            current_phase() == phase::ending ? release_state().answer_deadline : time_point::max();
     }
-    /// Switches from the data of the acquire to the data of the lease and the release. Must be called once.
+    /// Switches from the data of the acquire to the data of the lease. Must be called once.
     void mark_acquired() noexcept;
 
     /// Valid until the record has ended. The core is kept alive by the acquiring coroutine, by the handle, or by itself
@@ -241,75 +268,46 @@ public:
     detail::core* const owner_core;
     /// For calls from the adapter, which may come at any time.
     const std::weak_ptr<detail::core> weak_core;
-    // The members of each group are ordered by size, and some flags share a byte: ten thousand waiters have ten
-    // thousand of these records, of 568 bytes each.
-
-    // Members of the acquire.
-    /// Invalid input, reported when the operation is awaited.
-    std::unique_ptr<const failure> refused;
+    /// The retry policy of the call; null if that of the locker applies.
     std::unique_ptr<const retry_policy> own_policy;
-    place_in_queue place;
+    // The other members are used in several phases. They are ordered by size, because ten thousand waiters have ten
+    // thousand of these records.
     /// The group that the record belongs to, until the group is complete or has released the record.
     group_progress* group_in_progress = nullptr;
     time_point started{};
-    acquire_plan acquire;
-
-    // Members of the lease.
-    std::uint64_t fence = 0;
-    /// Notified when the lease ends, in addition to the record's own condition.
-    boost::intrusive::list<end_listener, boost::intrusive::constant_time_size<false>> end_listeners;
-    lease_plan plan;
-    /// When the timer has to wake the first coroutine that waits for an answer.
-    time_point answer_by = time_point::max();
-
-    // Small members of all groups.
     /// Atomic, because an acquire that ends while an attempt is in flight reports the number of attempts.
     std::atomic<std::uint32_t> attempts_made{0};
     std::optional<lost_reason> end_reason;
     operation in_flight = operation::none;
+    reported_events reported;
     /// The backend answers inside the calls of the core, so the caller keeps the core alive.
     const bool answered_at_once;
-
-    // Small members of the acquire.
     /// A create may have left a place in the backend's queue, a grant, or an unknown state.
     bool left_trace = false;
-    bool outcome_ready = false;
-    bool releases_late_grant : 1 = false;
+    bool releases_late_grant = false;
     /// The locks of the key or group may have been broken while an operation of this record was unanswered. Once the
     /// answer has arrived and the lock is held, the core asks the backend about the lock.
-    bool is_to_be_verified : 1 = false;
-    /// The adapter has reported the end of the grant before the core has processed the grant. The lock ends once it is
-    /// held.
-    std::optional<lost_reason> loss_before_grant;
-
-    // Small members of the lease.
-    bool granted : 1 = false;
+    bool is_to_be_verified = false;
+    bool granted = false;
     /// The lock of an election: its events are reported as those of a leader, too.
-    bool is_leadership : 1 = false;
-    /// The loss has already been reported to a release.
-    bool loss_reported : 1 = false;
-    /// The shutdown has already ended this lock, or stopped its body.
-    bool shutdown_notified : 1 = false;
+    bool is_leadership = false;
 
 private:
     friend class core;
     /// Called only in transitions.cpp.
     void move_to(phase next) noexcept { phase_.store(next, std::memory_order_release); }
 
-    struct lease_data
-    {
-        detail::extension extension;
-        detail::release_state release_state;
-    };
-
     std::atomic<phase> phase_{phase::acquiring};
     bool has_acquired_ = false;
     union
     {
-        create_outcome outcome_;
-        lease_data lease_data_;
+        acquire_state acquire_;
+        detail::lease_state lease_state_;
     };
 };
+
+// Allocated in blocks of a multiple of 64 bytes.
+static_assert(sizeof(record) <= 512);
 
 /// Pins the core of a record while an adapter's answer is processed. Empty if the record needs no more answers. An
 /// answer may arrive on a thread of the adapter while the last owner of the core is being destroyed.

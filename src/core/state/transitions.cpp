@@ -13,7 +13,7 @@ namespace {
 /// other members.
 bool leave_list(core& self, record& subject, wake_list& wakes)
 {
-    if (subject.place.queue)
+    if (subject.acquire().queue)
         return self.queues.leave(subject, wakes);
     if (subject.list_hook::is_linked())
         self.single_attempts.erase(self.single_attempts.iterator_to(subject));
@@ -42,7 +42,8 @@ void count_end(core& self, record& held, lost_reason reason)
     }
     // An answer that arrives later is not counted any more.
     const bool has_ended = reason == lost_reason::expired || reason == lost_reason::session;
-    if (has_ended && held.plan.renews() && held.in_flight == operation::extend && !held.extension().result)
+    if (has_ended && held.lease_state().plan.renews() && held.in_flight == operation::extend &&
+        !held.lease_state().extension.result)
         ++self.stats.renewal_errors;
     ++self.stats.losses[static_cast<std::size_t>(reason)];
     if (self.options.observer) {
@@ -57,28 +58,31 @@ void count_end(core& self, record& held, lost_reason reason)
 
 void core::grant(record& subject, std::uint64_t fence, deferred_actions& actions)
 {
-    key_queue* const queue = subject.place.queue;
+    auto& acquire = subject.acquire();
+    key_queue* const queue = acquire.queue;
     if (leave_list(*this, subject, actions.wakes)) {
         queue->answer = {.is_answered = true};
         if (subject.mode() == lock_mode::exclusive)
             queue->holder = &subject;
     }
-    subject.fence = fence;
+    const bool has_waited = acquire.plan.has_waited();
+    const auto loss_before_grant = acquire.loss_before_grant;
     subject.granted = true;
-    subject.lease().set_ttl_bound(
-        subject.plan.on_granted(leases.request_of(subject, subject.ttl()), subject.lease().session_until()));
     subject.mark_acquired();
+    subject.lease_state().fence = fence;
+    subject.lease().set_ttl_bound(subject.lease_state().plan.on_granted(
+        leases.request_of(subject, subject.ttl()), subject.lease().session_until()));
     subject.move_to(phase::held);
     leases.add(subject);
     if (!subject.group_in_progress) {
-        if (subject.acquire.has_waited())
+        if (has_waited)
             leases.end_wait(subject.started);
         count_grant(*this, subject);
     }
     subject.notify(actions.wakes);
     // The adapter or a break may have reported the end of this grant before its answer.
-    if (subject.loss_before_grant)
-        begin_ending(subject, *subject.loss_before_grant, actions);
+    if (loss_before_grant)
+        begin_ending(subject, *loss_before_grant, actions);
     else if (subject.is_to_be_verified)
         leases.verify(subject, actions);
 }
@@ -86,15 +90,16 @@ void core::grant(record& subject, std::uint64_t fence, deferred_actions& actions
 void core::hand_out(record& held, bool renews, std::chrono::milliseconds max_hold, time_point now)
 {
     held.group_in_progress = nullptr;
-    held.lease().set_ttl_bound(held.plan.on_handed_out(now, renews, max_hold, held.lease().ttl_bound()));
+    held.lease().set_ttl_bound(held.lease_state().plan.on_handed_out(now, renews, max_hold, held.lease().ttl_bound()));
     leases.reschedule(held);
     count_grant(*this, held);
 }
 
 void core::return_to_queue(record& subject, create_outcome&& answer, deferred_actions& actions)
 {
-    subject.outcome() = std::move(answer);
-    subject.outcome_ready = true;
+    auto& acquire = subject.acquire();
+    acquire.outcome = std::move(answer);
+    acquire.outcome_ready = true;
     subject.notify(actions.wakes);
 }
 
@@ -103,10 +108,11 @@ void core::abandon(record& subject, deferred_actions& actions)
     if (subject.current_phase() != phase::acquiring)
         return;
     leave_list(*this, subject, actions.wakes);
-    if (subject.acquire.stop_waiting() && !subject.group_in_progress)
+    auto& acquire = subject.acquire();
+    if (acquire.plan.stop_waiting() && !subject.group_in_progress)
         --stats.waiting;
     subject.group_in_progress = nullptr;
-    if (subject.acquire.stop_listening())
+    if (acquire.plan.stop_listening())
         actions.add_request(deferred_actions::action::cancel_wait, subject);
     timers.schedule(subject, time_point::max());
     if (subject.in_flight == operation::none && !subject.left_trace)
@@ -168,7 +174,7 @@ void core::end_lease(record& held, lost_reason reason, deferred_actions& actions
     leases.remove(held);
     held.end_reason = reason;
     held.move_to(phase::ending);
-    held.plan.forget_renewal();
+    held.lease_state().plan.forget_renewal();
     if (options.observer)
         state.held.stop(lease_clock::now());
     cleanup.add(held);
@@ -183,9 +189,9 @@ void core::end_lease(record& held, lost_reason reason, deferred_actions& actions
         group->lease_ended(actions.wakes);
     else
         count_end(*this, held, reason);
-    timers.schedule(held, held.answer_by);
+    timers.schedule(held, held.lease_state().answer_by);
     held.notify(actions.wakes);
-    for (const end_listener& each : held.end_listeners)
+    for (const end_listener& each : held.lease_state().end_listeners)
         each.notified->notify(actions.wakes);
 }
 

@@ -35,9 +35,7 @@ const lease_plan::margins default_margins;
 
 lease_plan renewed(std::chrono::milliseconds max_hold = 0ms)
 {
-    lease_plan plan;
-    plan.set_options(true, max_hold);
-    return plan;
+    return {true, max_hold};
 }
 
 } // namespace
