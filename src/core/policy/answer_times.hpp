@@ -13,7 +13,7 @@ namespace colock::inline v0::detail {
 /// Stores the response times of the backend's last answers. Decides whether an unanswered request is overdue, which
 /// shows that the backend does not respond.
 ///
-/// Thread safety: none; guarded by the shard's mutex.
+/// Thread safety: none; guarded by the mutex of the core.
 class answer_times
 {
 public:

@@ -181,7 +181,7 @@ void core::on_contact_regained() noexcept
         const std::lock_guard guard(mutex);
         queues.on_contact_regained();
     }
-    run_in_batches(*this, weak_from_this(),
+    run_in_batches(*this,
         [this](deferred_actions& actions) { return queues.wake_after_contact(actions.wakes); });
 }
 

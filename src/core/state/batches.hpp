@@ -12,19 +12,16 @@ namespace colock::inline v0::detail {
 
 /// Calls `batch(deferred_actions&)` under the mutex until it returns false. Each call but the first is made in a
 /// handler of its own, so that many items do not block the event loop. The mutex must not be held.
-/// \param owner keeps nothing alive; may be empty while the core is destroyed
 template <class Batch>
-void run_in_batches(shard& of, const std::weak_ptr<core>& owner, Batch batch)
+void run_in_batches(core& self, Batch batch)
 {
-    for (;;) {
-        if (!of.update(batch))
-            return;
+    while (self.update(batch)) {
         try {
-            const auto self = owner.lock();
-            // Without a context there is no event loop that could be blocked.
-            if (self && self->post_to_context([owner, batch] {
-                    if (const auto alive = owner.lock())
-                        run_in_batches(*alive, owner, batch);
+            const auto weak = self.weak_from_this();
+            // While the core is destroyed, or without a context, there is no event loop that could be blocked.
+            if (!weak.expired() && self.post_to_context([weak, batch] {
+                    if (const auto alive = weak.lock())
+                        run_in_batches(*alive, batch);
                 }))
                 return;
         } catch (const std::bad_alloc&) {

@@ -43,7 +43,7 @@ void cleanup_queue::add(record& ending)
 void cleanup_queue::remove(record& ended, deferred_actions& actions)
 {
     ending_.erase(ending_.iterator_to(ended));
-    actions.ended.add(ended);
+    actions.removed.push_back(ended);
     --core_.stats.settling;
     if (ending_.empty()) {
         actions.kept_core = std::move(kept_);
@@ -156,7 +156,7 @@ void cleanup_queue::retry_later(record& ending, deferred_actions& actions)
         core_.queues.wake_after_release(ending, actions.wakes);
     // The caller that waited for the first answer may return now, so the cleanup keeps the core alive.
     if (!kept_)
-        kept_ = owner_.lock();
+        kept_ = core_.weak_from_this().lock();
     ending.release_state().backoff = std::clamp<decltype(ending.release_state().backoff)>(
         ending.release_state().backoff * 2U, backoff_first, backoff_cap);
     ending.release_state().retry_at = std::min(saturating_add(now, ending.release_state().backoff), release_deadline);
@@ -167,7 +167,7 @@ void cleanup_queue::retry_later(record& ending, deferred_actions& actions)
 void cleanup_queue::keep_until_ended(const record& ending)
 {
     if (ending.current_phase() == phase::ending && ending.list_hook::is_linked() && !kept_)
-        kept_ = owner_.lock();
+        kept_ = core_.weak_from_this().lock();
 }
 
 bool cleanup_queue::is_inside_call(const record& ending) const noexcept

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "core/state/deferred_actions.hpp"
-#include "core/state/shard.hpp"
+#include "core/state/record.hpp"
 
 #include <chrono>
 #include <memory>
@@ -14,7 +14,7 @@ namespace colock::inline v0::detail {
 /// The claims that nobody holds any more, until it is proven that the backend keeps nothing of them. Covers the release
 /// or hand-over, its retries, and what a shutdown gives up.
 ///
-/// Thread safety: guarded by the shard's mutex.
+/// Thread safety: guarded by the mutex of the core.
 class cleanup_queue
 {
 public:
@@ -23,9 +23,6 @@ public:
     explicit cleanup_queue(core& owner) : core_(owner) {}
     cleanup_queue(const cleanup_queue&) = delete;
     cleanup_queue& operator=(const cleanup_queue&) = delete;
-
-    /// Sets the core to keep alive while a claim without an owning handle is being released.
-    void set_owner(std::weak_ptr<core> owner) { owner_ = std::move(owner); }
 
     /// Records that a request with this TTL is about to be sent, or was sent.
     static void note_request(record& claim, std::chrono::milliseconds ttl) noexcept;
@@ -58,7 +55,7 @@ private:
     [[nodiscard]] time_point release_deadline(const record& ending) const noexcept;
 
     core& core_;
-    std::weak_ptr<core> owner_;
+    /// The core, while a claim without an owning handle is being released.
     std::shared_ptr<core> kept_;
     /// The list owns a reference to each of its members.
     record_list ending_;

@@ -17,9 +17,6 @@ std::shared_ptr<core> core::make(std::shared_ptr<adapter> backend, locker_option
     check_locker_options(options, *backend);
     auto made = std::make_shared<core>(std::move(backend), std::move(options));
     made->timers.set_owner<&core::on_timer, &core::on_timer_unused>(made);
-    made->cleanup.set_owner(made);
-    made->leases.set_owner(made);
-    made->notifier.set_owner(made);
     if (const auto executor = made->executor()) {
         join_context(executor, made);
         made->gate_ = context_gate::of(executor);
@@ -37,8 +34,11 @@ std::shared_ptr<core> core::make(std::shared_ptr<adapter> backend, locker_option
     return made;
 }
 
-core::core(std::shared_ptr<adapter> used_backend, locker_options given_options)
-    : shard(std::move(used_backend), std::move(given_options)), default_owner(make_default_owner(options))
+core::core(std::shared_ptr<adapter> adapter, locker_options chosen)
+    : backend(std::move(adapter)), can(backend->traits().capabilities), limits(backend->traits().limits),
+      options(std::move(chosen)), margins{options.minimum_validity, options.stop_margin},
+      watches_all(options.observer || !can.expires), timers(*backend), queues(can.fifo, timers), events(mutex),
+      default_owner(make_default_owner(options))
 {
 }
 

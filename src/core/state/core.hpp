@@ -8,13 +8,18 @@
 #include <colock/spi/context_member.hpp>
 #include <colock/stats.hpp>
 
+#include "core/policy/answer_times.hpp"
+#include "core/policy/lease_plan.hpp"
 #include "core/state/cleanup_queue.hpp"
 #include "core/state/deferred_actions.hpp"
+#include "core/state/event_dispatcher.hpp"
+#include "core/state/key_queues.hpp"
 #include "core/state/lease_table.hpp"
 #include "core/state/record.hpp"
-#include "core/state/shard.hpp"
 #include "core/state/shutdown_notifier.hpp"
+#include "core/state/timer_heap.hpp"
 #include "core/state/waiter.hpp"
+#include "util/no_memory.hpp"
 
 #include <boost/asio/append.hpp>
 #include <boost/asio/async_result.hpp>
@@ -31,6 +36,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -39,10 +45,10 @@ namespace colock::inline v0::detail {
 /// The shared state of a locker: its local queues, its leases with their one timer, and the cleanup of abandoned
 /// claims. The operations on this state are in operations.hpp.
 ///
-/// Thread safety: the shard's mutex guards every member that is neither const nor atomic. A function that must be
-/// called with the mutex held says so.
-class core final : public shard,
-                   public context_member,
+/// Thread safety: one mutex guards every member that is neither const nor atomic. A function that must be called with
+/// the mutex held says so. The mutex is never held while an adapter, an observer or a handler is called, or while
+/// anything is destroyed that could own a coroutine.
+class core final : public context_member,
                    public session_lease::watcher,
                    public contact_watcher,
                    public std::enable_shared_from_this<core>
@@ -52,12 +58,80 @@ public:
 
     /// \throws validation_error
     [[nodiscard]] static std::shared_ptr<core> make(std::shared_ptr<adapter> backend, locker_options options);
-    core(std::shared_ptr<adapter> used_backend, locker_options given_options);
+    core(std::shared_ptr<adapter> adapter, locker_options chosen);
+    core(const core&) = delete;
+    core& operator=(const core&) = delete;
 
     [[nodiscard]] asio::any_io_executor executor() const { return backend->executor(); }
     [[nodiscard]] std::string backend_name() const { return std::string(backend->traits().name); }
     /// The adapter's context is gone, so the backend will not answer any more.
     [[nodiscard]] bool is_backend_gone() const noexcept { return dead && !can.immediate; }
+
+    /// Whether the adapter ends every operation within the operation timeout. Then the core needs no timer of its own,
+    /// and the adapter reports the better reason.
+    [[nodiscard]] bool adapter_ends_in_time() const noexcept
+    {
+        return limits.operation_timeout > limits.operation_timeout.zero() &&
+               limits.operation_timeout <= options.operation_timeout;
+    }
+    [[nodiscard]] lease_clock::time_point answer_deadline(lease_clock::time_point sent) const noexcept
+    {
+        return adapter_ends_in_time() ? lease_clock::time_point::max()
+                                      : saturating_add(sent, options.operation_timeout);
+    }
+
+    /// Calls `change(deferred_actions&)` under the mutex, and then carries out the actions. Returns the result of
+    /// `change`. The caller must keep the core alive. The mutex must not be held.
+    template <class Change>
+    auto update(Change&& change)
+    {
+        deferred_actions actions;
+        std::unique_lock guard(mutex);
+        const auto run = [&] {
+            guard.unlock();
+            actions.run(*this);
+        };
+        if constexpr (std::is_void_v<decltype(change(actions))>) {
+            change(actions);
+            run();
+        } else {
+            auto result = change(actions);
+            run();
+            return result;
+        }
+    }
+
+    /// Wakes all suspended waiters. The mutex must be held.
+    void wake_all_suspended(wake_list& wakes)
+    {
+        for (waiter_list* each : {&suspended_until_closed, &suspended}) {
+            while (!each->empty())
+                wakes.add(each->front());
+        }
+    }
+
+    /// Suspends a waiter again if there was no memory to post its continuation. The timer resumes the waiter.
+    void wake_later(waiter& target) noexcept;
+
+    /// Calls the backend for an operation that is in flight for `subject`. If there is no memory for that, the
+    /// operation fails as if the backend could not be reached. The mutex must not be held.
+    /// \param start called with the backend
+    /// \param fail called with the failure
+    template <class Start, class Fail>
+    void start_request(record& subject, Start start, Fail fail)
+    {
+        try {
+            start(*backend);
+        } catch (const std::bad_alloc&) {
+            {
+                const std::lock_guard guard(mutex);
+                // If the backend has answered before it threw, there is no failure to report.
+                if (subject.in_flight == operation::none)
+                    return;
+            }
+            fail(no_memory);
+        }
+    }
 
     /// Must be called when an operation has failed. Reports a refusal to the observers. Sets an error if the adapter
     /// has reported none.
@@ -153,6 +227,33 @@ public:
     /// Gives access to the internals of the public handles.
     struct handles;
 
+    const std::shared_ptr<adapter> backend;
+    const capabilities can;
+    const adapter_limits limits;
+    const locker_options options;
+    const lease_plan::margins margins;
+    /// Failure for a request that could not be made. Allocated in advance, because no memory may be left then.
+    const failure_ptr no_memory = detail::no_memory();
+    /// Whether the end of every lease must be detected, because there is an observer, or because the backend ends no
+    /// lease itself.
+    const bool watches_all;
+
+    light_mutex mutex;
+    /// Whether the locker is shutting down, has no handles any more, or has lost its context. Waiters end, and no
+    /// acquire begins.
+    std::atomic<bool> closed_to_new{false};
+    /// Whether the context of the adapter has shut down.
+    std::atomic<bool> dead{false};
+    /// The suspended waiters: those that end when no acquire may begin any more, and all others.
+    waiter_list suspended_until_closed;
+    waiter_list suspended;
+    /// The condition of waiters that `wake_later` has suspended again.
+    condition late_wakes;
+    timer_heap timers;
+    key_queues queues;
+    answer_times answers;
+    event_dispatcher events;
+    locker_stats stats;
     const std::shared_ptr<const owner_data> default_owner;
 
     /// Number of coroutines that acquire and may have to wait.
@@ -163,7 +264,7 @@ public:
     bool detached = false;
     cleanup_queue cleanup{*this};
     lease_table leases{*this};
-    shutdown_notifier notifier{*this, leases, cleanup};
+    shutdown_notifier notifier{*this};
     /// Single attempts in flight. They are in no queue.
     record_list single_attempts;
     /// Condition of the groups that pause after a failed attempt.

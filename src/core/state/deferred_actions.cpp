@@ -89,23 +89,22 @@ void report_events(const std::shared_ptr<core>& self, core& of)
 
 } // namespace
 
-void deferred_actions::run(shard& of)
+void deferred_actions::run(core& self)
 {
-    auto& self = static_cast<core&>(of);
     // A waiter that is resumed on another thread may release the last reference to the core. Only the events need the
     // core after that. Empty while the core is destroyed.
     std::shared_ptr<core> kept;
-    const bool has_observer = of.options.observer != nullptr;
+    const bool has_observer = self.options.observer != nullptr;
     if (has_observer)
         kept = self.weak_from_this().lock();
     if (COLOCK_DEFECT(requests_wait_for_observer) && has_observer)
         report_events(kept, self);
     for (const auto& each : requests) {
-        of.start_request(
+        self.start_request(
             *each.subject, [&](adapter& backend) { start(backend, each); },
             [&](const failure_ptr& why) { fail(each, why); });
     }
-    wakes.resume([&](waiter& late) { of.wake_later(late); });
+    wakes.resume([&](waiter& late) { self.wake_later(late); });
     if (has_observer)
         report_events(kept, self);
 }

@@ -74,7 +74,7 @@ struct key_queue : boost::intrusive::list_base_hook<>
 /// The local queues. They decide which waiters of a key send requests to the backend, to which waiter a lock is handed
 /// over, and which waiters are woken when a key may be free.
 ///
-/// Thread safety: guarded by the shard's mutex, except for may_have().
+/// Thread safety: guarded by the mutex of the core, except for may_have().
 class key_queues
 {
 public:

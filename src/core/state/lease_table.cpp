@@ -145,7 +145,7 @@ void lease_table::watch_session(record& held)
     if (session_.lock() == session)
         return;
     session_ = session;
-    session->watch(owner_.lock());
+    session->watch(core_.weak_from_this().lock());
     // The session may have ended just before.
     if (session->valid_until() == time_point::min())
         core_.timers.schedule(held, lease_clock::now());

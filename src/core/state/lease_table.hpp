@@ -3,7 +3,7 @@
 
 #include "core/state/cleanup_queue.hpp"
 #include "core/state/deferred_actions.hpp"
-#include "core/state/shard.hpp"
+#include "core/state/record.hpp"
 
 #include <chrono>
 #include <cstdint>
@@ -14,7 +14,7 @@ namespace colock::inline v0::detail {
 
 /// The held locks, from the grant to the end of the lease: renewal, stopping of bodies, and loss.
 ///
-/// Thread safety: guarded by the shard's mutex.
+/// Thread safety: guarded by the mutex of the core.
 class lease_table
 {
 public:
@@ -23,9 +23,6 @@ public:
     explicit lease_table(core& owner) : core_(owner) {}
     lease_table(const lease_table&) = delete;
     lease_table& operator=(const lease_table&) = delete;
-
-    /// Sets the object that is notified when a session that carries leases ends.
-    void set_owner(std::weak_ptr<session_lease::watcher> owner) { owner_ = std::move(owner); }
 
     /// Adds a lock that was granted.
     void add(record& held);
@@ -77,7 +74,6 @@ private:
     void watch_session(record& held);
 
     core& core_;
-    std::weak_ptr<session_lease::watcher> owner_;
     /// The session that was watched last, so that it is not watched again for each of its leases.
     std::weak_ptr<session_lease> session_;
     record_list held_;

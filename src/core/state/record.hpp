@@ -84,7 +84,7 @@ struct acquire_state
 
 /// An `acquire_all` that does not hold all of its locks yet. The object lives in the frame of its coroutine.
 ///
-/// Thread safety: guarded by the shard's mutex.
+/// Thread safety: guarded by the mutex of the core.
 struct group_progress : condition
 {
     /// The claim that the coroutine waits for; null while it waits for the group itself.
@@ -127,7 +127,7 @@ private:
 
 struct release_tag;
 
-/// Notifies a condition when the lease of a record ends. Guarded by the shard's mutex.
+/// Notifies a condition when the lease of a record ends. Guarded by the mutex of the core.
 struct end_listener : boost::intrusive::list_base_hook<auto_unlink>
 {
     condition* notified = nullptr;
@@ -179,7 +179,7 @@ struct lease_state
 /// A record is in at most one list of the core at a time: the queue of its key, the single attempts, the held locks, or
 /// the claims that end.
 ///
-/// Thread safety: members without another note are guarded by the shard's mutex. `own_policy` belongs to the acquiring
+/// Thread safety: members without another note are guarded by the mutex of the core. `own_policy` belongs to the acquiring
 /// coroutine.
 class record final : public claim,
                      public condition,
@@ -305,6 +305,8 @@ private:
         detail::lease_state lease_state_;
     };
 };
+
+using record_list = boost::intrusive::list<record, boost::intrusive::constant_time_size<false>>;
 
 // Allocated in blocks of a multiple of 64 bytes.
 static_assert(sizeof(record) <= 512);

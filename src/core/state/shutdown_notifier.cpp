@@ -11,8 +11,8 @@ namespace colock::inline v0::detail {
 void shutdown_notifier::begin(scope notified)
 {
     {
-        const std::lock_guard guard(shard_.mutex);
-        shard_.closed_to_new = true;
+        const std::lock_guard guard(core_.mutex);
+        core_.closed_to_new = true;
         ends_leases_ = ends_leases_ || notified == scope::waiters_and_leases;
         is_notifying_ = true;
     }
@@ -21,7 +21,7 @@ void shutdown_notifier::begin(scope notified)
 
 void shutdown_notifier::notify_remaining()
 {
-    run_in_batches(shard_, owner_, [this](deferred_actions& actions) { return notify_batch(actions); });
+    run_in_batches(core_, [this](deferred_actions& actions) { return notify_batch(actions); });
 }
 
 /// Returns false if this was the last batch.
@@ -30,11 +30,11 @@ bool shutdown_notifier::notify_batch(deferred_actions& actions)
     if (!is_notifying_)
         return false;
     for (std::size_t n = 0; n < max_items_per_handler; ++n) {
-        if (!shard_.suspended_until_closed.empty()) {
-            actions.wakes.add(shard_.suspended_until_closed.front());
-        } else if (!ends_leases_ || !leases_.shut_down_next(actions)) {
+        if (!core_.suspended_until_closed.empty()) {
+            actions.wakes.add(core_.suspended_until_closed.front());
+        } else if (!ends_leases_ || !core_.leases.shut_down_next(actions)) {
             is_notifying_ = false;
-            cleanup_.drained().notify(actions.wakes);
+            core_.cleanup.drained().notify(actions.wakes);
             return false;
         }
     }

@@ -1,12 +1,7 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #pragma once
 
-#include "core/state/cleanup_queue.hpp"
 #include "core/state/deferred_actions.hpp"
-#include "core/state/lease_table.hpp"
-#include "core/state/shard.hpp"
-
-#include <memory>
 
 namespace colock::inline v0::detail {
 
@@ -22,11 +17,9 @@ public:
         waiters_and_leases,
     };
 
-    shutdown_notifier(shard& of, lease_table& held, cleanup_queue& ends) : shard_(of), leases_(held), cleanup_(ends) {}
+    explicit shutdown_notifier(core& owner) : core_(owner) {}
     shutdown_notifier(const shutdown_notifier&) = delete;
     shutdown_notifier& operator=(const shutdown_notifier&) = delete;
-
-    void set_owner(std::weak_ptr<core> owner) { owner_ = std::move(owner); }
 
     /// Closes the locker: nothing is granted from now on. Notifies the first batch before it returns. The other batches
     /// follow even if nobody waits for them. The mutex must not be held.
@@ -44,10 +37,7 @@ public:
 private:
     [[nodiscard]] bool notify_batch(deferred_actions& actions);
 
-    shard& shard_;
-    lease_table& leases_;
-    cleanup_queue& cleanup_;
-    std::weak_ptr<core> owner_;
+    core& core_;
     bool ends_leases_ = false;
     bool is_notifying_ = false;
 };

@@ -14,7 +14,7 @@ namespace colock::inline v0::detail {
 
 /// Orders conditions by due time, and runs the one timer for the first of them.
 ///
-/// Thread safety: none; guarded by the shard's mutex.
+/// Thread safety: none; guarded by the mutex of the core.
 class timer_heap
 {
 public:

@@ -65,7 +65,7 @@ void wake_list::add(waiter& next) noexcept
     woken_.push_back(*next.remove().detach());
 }
 
-void shard::wake_later(waiter& target) noexcept
+void core::wake_later(waiter& target) noexcept
 {
     const std::lock_guard guard(mutex);
     intrusive_ptr_add_ref(&target);

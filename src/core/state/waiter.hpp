@@ -38,7 +38,7 @@ using auto_unlink = boost::intrusive::link_mode<boost::intrusive::auto_unlink>;
 /// frame, because the cancellation slot, or a thread that is about to resume the coroutine, may refer to the waiter
 /// after the frame is gone.
 ///
-/// Reference-counted: the core's lists own a reference to each waiter in them. Thread safety: the shard's mutex guards
+/// Reference-counted: the core's lists own a reference to each waiter in them. Thread safety: the mutex of the core guards
 /// the lists.
 class waiter : public boost::intrusive::list_base_hook<auto_unlink>,
                public boost::intrusive::list_base_hook<boost::intrusive::tag<suspended_tag>, auto_unlink>
@@ -51,7 +51,7 @@ public:
     waiter(const waiter&) = delete;
     waiter& operator=(const waiter&) = delete;
 
-    /// Whether the waiter is suspended. The shard's mutex must be held.
+    /// Whether the waiter is suspended. The mutex of the core must be held.
     [[nodiscard]] bool is_waiting() const noexcept { return source_hook::is_linked(); }
     /// Removes the waiter from the lists. Requires `is_waiting()`.
     [[nodiscard]] ptr remove() noexcept
@@ -61,11 +61,11 @@ public:
         return {this, false};
     }
 
-    /// Posts the handler to its executor. The shard's mutex must not be held.
+    /// Posts the handler to its executor. The mutex of the core must not be held.
     /// \throws std::bad_alloc The waiter may then be resumed again.
     void resume(error_code why);
 
-    /// Whether the wait was cancelled, and ends with `operation_aborted`. Guarded by the shard's mutex.
+    /// Whether the wait was cancelled, and ends with `operation_aborted`. Guarded by the mutex of the core.
     bool is_cancelled = false;
     /// Whether the waiter is resumed because of a cancellation. Belongs to the wake list that contains the waiter.
     bool is_woken_by_cancellation = false;
@@ -147,7 +147,7 @@ inline void throw_if_cancelled(const asio::cancellation_state& state)
 using waiter_list = boost::intrusive::list<waiter, boost::intrusive::base_hook<waiter::suspended_hook>,
     boost::intrusive::constant_time_size<false>>;
 
-/// Waiters that were removed from the lists under the shard's mutex, and are resumed after the mutex is released. Keeps
+/// Waiters that were removed from the lists under the mutex of the core, and are resumed after the mutex is released. Keeps
 /// the core's context from being destroyed meanwhile.
 class wake_list
 {
@@ -202,7 +202,7 @@ private:
 
 struct timer_tag;
 
-/// Something that coroutines wait on, with an optional due time. Guarded by the shard's mutex.
+/// Something that coroutines wait on, with an optional due time. Guarded by the mutex of the core.
 ///
 /// Works like a condition variable. A coroutine reads `version`, checks the state, and is suspended unless the version
 /// has changed since. Every change increments the version and wakes all waiters.
