@@ -130,10 +130,10 @@ public:
     }
     template <detail::token_or_handler<void(error_code)> CompletionToken = default_token>
     auto async_acquire(key_name key, CompletionToken&& completion_token = CompletionToken(),
-        std::source_location where = std::source_location::current())
+        std::source_location location = std::source_location::current())
     {
         return async_acquire(
-            std::move(key), acquire_options{.where = where}, std::forward<CompletionToken>(completion_token));
+            std::move(key), acquire_options{.location = location}, std::forward<CompletionToken>(completion_token));
     }
     /// `void(error_code, std::vector<lock_report>)`
     template <detail::token_or_handler<void(error_code, std::vector<lock_report>)> CompletionToken = default_token>

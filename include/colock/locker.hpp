@@ -208,9 +208,9 @@ public:
     }
     template <class Keys = std::initializer_list<group_member>, class Body>
     [[nodiscard]] asio::awaitable<detail::body_result_t<Body, detail::held_by<Keys>>> with_lock(
-        Keys&& keys, Body body, std::source_location where = std::source_location::current()) const
+        Keys&& keys, Body body, std::source_location location = std::source_location::current()) const
     {
-        return with_lock(std::forward<Keys>(keys), acquire_options{.where = where}, std::move(body));
+        return with_lock(std::forward<Keys>(keys), acquire_options{.location = location}, std::move(body));
     }
 
     /// Runs `body` under a lock, or under several, like with_lock, but waits for at most `within`. Zero or less: one
@@ -229,9 +229,9 @@ public:
     template <class Keys = std::initializer_list<group_member>, class Rep, class Period, class Body>
     [[nodiscard]] asio::awaitable<detail::try_result_t<Body, detail::held_by<Keys>>> try_with_lock(Keys&& keys,
         std::chrono::duration<Rep, Period> within, Body body,
-        std::source_location where = std::source_location::current()) const
+        std::source_location location = std::source_location::current()) const
     {
-        return try_with_lock(std::forward<Keys>(keys), within, acquire_options{.where = where}, std::move(body));
+        return try_with_lock(std::forward<Keys>(keys), within, acquire_options{.location = location}, std::move(body));
     }
 
     /// Returns whether the key is held. Waiters do not count.
@@ -299,10 +299,10 @@ public:
     }
     template <detail::token_or_handler<void(error_code, lock)> CompletionToken = default_token>
     auto async_acquire(key_name key, CompletionToken&& completion_token = CompletionToken(),
-        std::source_location where = std::source_location::current()) const
+        std::source_location location = std::source_location::current()) const
     {
         return async_acquire(
-            std::move(key), acquire_options{.where = where}, std::forward<CompletionToken>(completion_token));
+            std::move(key), acquire_options{.location = location}, std::forward<CompletionToken>(completion_token));
     }
     /// `void(error_code, std::optional<lock>)`
     template <detail::token_or_handler<void(error_code, std::optional<lock>)> CompletionToken = default_token>
@@ -326,17 +326,17 @@ public:
         detail::token_or_handler<void(error_code, std::optional<lock>)> CompletionToken = default_token>
     auto async_try_acquire(key_name key, std::chrono::duration<Rep, Period> within,
         CompletionToken&& completion_token = CompletionToken(),
-        std::source_location where = std::source_location::current()) const
+        std::source_location location = std::source_location::current()) const
     {
-        return async_try_acquire(
-            std::move(key), within, acquire_options{.where = where}, std::forward<CompletionToken>(completion_token));
+        return async_try_acquire(std::move(key), within, acquire_options{.location = location},
+            std::forward<CompletionToken>(completion_token));
     }
     template <detail::token_or_handler<void(error_code, std::optional<lock>)> CompletionToken = default_token>
     auto async_try_acquire(key_name key, CompletionToken&& completion_token = CompletionToken(),
-        std::source_location where = std::source_location::current()) const
+        std::source_location location = std::source_location::current()) const
     {
         return async_try_acquire(
-            std::move(key), acquire_options{.where = where}, std::forward<CompletionToken>(completion_token));
+            std::move(key), acquire_options{.location = location}, std::forward<CompletionToken>(completion_token));
     }
     /// `void(error_code, lock_group)`
     template <detail::token_or_handler<void(error_code, lock_group)> CompletionToken = default_token>
@@ -349,10 +349,10 @@ public:
     }
     template <detail::token_or_handler<void(error_code, lock_group)> CompletionToken = default_token>
     auto async_acquire_all(group_members keys, CompletionToken&& completion_token = CompletionToken(),
-        std::source_location where = std::source_location::current()) const
+        std::source_location location = std::source_location::current()) const
     {
         return async_acquire_all(
-            std::move(keys), acquire_options{.where = where}, std::forward<CompletionToken>(completion_token));
+            std::move(keys), acquire_options{.location = location}, std::forward<CompletionToken>(completion_token));
     }
     /// `void(error_code, std::optional<lock_group>)`
     template <class Rep, class Period,
@@ -369,17 +369,17 @@ public:
         detail::token_or_handler<void(error_code, std::optional<lock_group>)> CompletionToken = default_token>
     auto async_try_acquire_all(group_members keys, std::chrono::duration<Rep, Period> within,
         CompletionToken&& completion_token = CompletionToken(),
-        std::source_location where = std::source_location::current()) const
+        std::source_location location = std::source_location::current()) const
     {
-        return async_try_acquire_all(
-            std::move(keys), within, acquire_options{.where = where}, std::forward<CompletionToken>(completion_token));
+        return async_try_acquire_all(std::move(keys), within, acquire_options{.location = location},
+            std::forward<CompletionToken>(completion_token));
     }
     template <detail::token_or_handler<void(error_code, std::optional<lock_group>)> CompletionToken = default_token>
     auto async_try_acquire_all(group_members keys, CompletionToken&& completion_token = CompletionToken(),
-        std::source_location where = std::source_location::current()) const
+        std::source_location location = std::source_location::current()) const
     {
-        return async_try_acquire_all(std::move(keys), lease_clock::duration::zero(), acquire_options{.where = where},
-            std::forward<CompletionToken>(completion_token));
+        return async_try_acquire_all(std::move(keys), lease_clock::duration::zero(),
+            acquire_options{.location = location}, std::forward<CompletionToken>(completion_token));
     }
     /// `void(error_code, lock_group)`
     template <detail::token_or_handler<void(error_code, lock_group)> CompletionToken = default_token>
@@ -389,9 +389,10 @@ public:
     }
     template <detail::token_or_handler<void(error_code, lock_group)> CompletionToken = default_token>
     auto async_acquire_global(CompletionToken&& completion_token = CompletionToken(),
-        std::source_location where = std::source_location::current()) const
+        std::source_location location = std::source_location::current()) const
     {
-        return async_acquire_global(acquire_options{.where = where}, std::forward<CompletionToken>(completion_token));
+        return async_acquire_global(
+            acquire_options{.location = location}, std::forward<CompletionToken>(completion_token));
     }
     /// `void(std::exception_ptr)`, or `void(std::exception_ptr, T)` for a body that returns a T. T must be
     /// default-constructible. An exception of the body is passed on unchanged.
@@ -405,9 +406,9 @@ public:
     template <class Keys = std::initializer_list<group_member>, detail::no_options Body,
         class CompletionToken = default_token>
     auto async_with_lock(Keys&& keys, Body body, CompletionToken&& completion_token = CompletionToken(),
-        std::source_location where = std::source_location::current()) const
+        std::source_location location = std::source_location::current()) const
     {
-        return async_with_lock(std::forward<Keys>(keys), acquire_options{.where = where}, std::move(body),
+        return async_with_lock(std::forward<Keys>(keys), acquire_options{.location = location}, std::move(body),
             std::forward<CompletionToken>(completion_token));
     }
     /// `void(std::exception_ptr, std::optional<T>)` for a body that returns a T, or `void(std::exception_ptr, bool)`.
@@ -424,10 +425,10 @@ public:
         class CompletionToken = default_token>
     auto async_try_with_lock(Keys&& keys, std::chrono::duration<Rep, Period> within, Body body,
         CompletionToken&& completion_token = CompletionToken(),
-        std::source_location where = std::source_location::current()) const
+        std::source_location location = std::source_location::current()) const
     {
-        return async_try_with_lock(std::forward<Keys>(keys), within, acquire_options{.where = where}, std::move(body),
-            std::forward<CompletionToken>(completion_token));
+        return async_try_with_lock(std::forward<Keys>(keys), within, acquire_options{.location = location},
+            std::move(body), std::forward<CompletionToken>(completion_token));
     }
     /// `void(error_code, bool)`
     template <detail::token_or_handler<void(error_code, bool)> CompletionToken = default_token>
@@ -448,10 +449,10 @@ public:
     }
     template <detail::token_or_handler<void(error_code, lock)> CompletionToken = default_token>
     auto async_adopt(std::string ticket, CompletionToken&& completion_token = CompletionToken(),
-        std::source_location where = std::source_location::current()) const
+        std::source_location location = std::source_location::current()) const
     {
         return async_adopt(
-            std::move(ticket), acquire_options{.where = where}, std::forward<CompletionToken>(completion_token));
+            std::move(ticket), acquire_options{.location = location}, std::forward<CompletionToken>(completion_token));
     }
     /// `void(error_code, std::vector<lock_status>)`
     template <detail::token_or_handler<void(error_code, std::vector<lock_status>)> CompletionToken = default_token>

@@ -81,18 +81,18 @@ public:
     explicit logging_observer(std::ostream& to, logging_options options = {});
 
     void ready(std::string_view backend) noexcept override;
-    void unreachable(std::string_view backend, const error_code& why, std::string_view address,
+    void unreachable(std::string_view backend, const error_code& error, std::string_view address,
         std::string_view detail) noexcept override;
-    void suspended(std::string_view backend, const error_code& why) noexcept override;
+    void suspended(std::string_view backend, const error_code& error) noexcept override;
     void reconnected(std::string_view backend) noexcept override;
     void warning(std::string_view backend, std::string_view message) noexcept override;
     void waiting(std::string_view key) noexcept override;
     void possible_deadlock(std::string_view key, std::chrono::nanoseconds held_for,
         const std::source_location& acquired_at, const std::source_location& waiting_at) noexcept override;
     void granted(std::string_view key, std::uint64_t fence, std::chrono::nanoseconds waited) noexcept override;
-    void not_granted(std::string_view key, const error_code& why, std::chrono::nanoseconds waited) noexcept override;
+    void not_granted(std::string_view key, const error_code& error, std::chrono::nanoseconds waited) noexcept override;
     void renewed(std::string_view key, std::chrono::nanoseconds valid_for) noexcept override;
-    void at_risk(std::string_view key, const error_code& why) noexcept override;
+    void at_risk(std::string_view key, const error_code& error) noexcept override;
     void lost(std::string_view key, lost_reason reason, std::chrono::nanoseconds held_for) noexcept override;
     void released(std::string_view key, std::chrono::nanoseconds held_for) noexcept override;
     void elected(std::string_view key, std::uint64_t term) noexcept override;

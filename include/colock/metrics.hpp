@@ -95,16 +95,16 @@ public:
         const std::vector<locker>& lockers = {}, const std::vector<std::shared_ptr<adapter>>& backends = {}) const;
 
     void ready(std::string_view backend) noexcept override;
-    void unreachable(std::string_view backend, const error_code& why, std::string_view address,
+    void unreachable(std::string_view backend, const error_code& error, std::string_view address,
         std::string_view detail) noexcept override;
-    void suspended(std::string_view backend, const error_code& why) noexcept override;
+    void suspended(std::string_view backend, const error_code& error) noexcept override;
     void reconnected(std::string_view backend) noexcept override;
     void warning(std::string_view backend, std::string_view message) noexcept override;
     void waiting(std::string_view key) noexcept override;
     void granted(std::string_view key, std::uint64_t fence, std::chrono::nanoseconds waited) noexcept override;
-    void not_granted(std::string_view key, const error_code& why, std::chrono::nanoseconds waited) noexcept override;
+    void not_granted(std::string_view key, const error_code& error, std::chrono::nanoseconds waited) noexcept override;
     void renewed(std::string_view key, std::chrono::nanoseconds valid_for) noexcept override;
-    void at_risk(std::string_view key, const error_code& why) noexcept override;
+    void at_risk(std::string_view key, const error_code& error) noexcept override;
     void lost(std::string_view key, lost_reason reason, std::chrono::nanoseconds held_for) noexcept override;
     void released(std::string_view key, std::chrono::nanoseconds held_for) noexcept override;
     void elected(std::string_view key, std::uint64_t term) noexcept override;

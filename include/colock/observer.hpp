@@ -46,18 +46,18 @@ public:
     virtual void ready(std::string_view backend) noexcept { static_cast<void>(backend); }
     /// A connection could not be established, or the server cannot be used at present. Operations wait or fail until
     /// `ready` or `reconnected`. Reported at the first failure, and then once per cause and address until the backend
-    /// can be reached again. `address` is the host and port, or the path of the socket. `why` is the cause, or
+    /// can be reached again. `address` is the host and port, or the path of the socket. `error` is the cause, or
     /// `errc::unavailable` if the cause has no code. `detail` describes the failure, such as a wrong name of a master;
     /// it may be empty.
     virtual void unreachable(
-        std::string_view backend, const error_code& why, std::string_view address, std::string_view detail) noexcept
+        std::string_view backend, const error_code& error, std::string_view address, std::string_view detail) noexcept
     {
-        static_cast<void>(backend), static_cast<void>(why), static_cast<void>(address), static_cast<void>(detail);
+        static_cast<void>(backend), static_cast<void>(error), static_cast<void>(address), static_cast<void>(detail);
     }
     /// The connection was lost. Operations wait or fail until `reconnected`.
-    virtual void suspended(std::string_view backend, const error_code& why) noexcept
+    virtual void suspended(std::string_view backend, const error_code& error) noexcept
     {
-        static_cast<void>(backend), static_cast<void>(why);
+        static_cast<void>(backend), static_cast<void>(error);
     }
     /// The backend can be reached again, after `suspended`, or after `unreachable` if it had been `ready` before.
     virtual void reconnected(std::string_view backend) noexcept { static_cast<void>(backend); }
@@ -88,14 +88,14 @@ public:
     {
         static_cast<void>(key), static_cast<void>(fence), static_cast<void>(waited);
     }
-    /// An acquire ended without a lock, after `waited`. An `acquire_all` reports this for each of its keys. `why`:
+    /// An acquire ended without a lock, after `waited`. An `acquire_all` reports this for each of its keys. `error`:
     /// - `errc::retry_exhausted`: the retry policy ended, or a `try_acquire` found the lock busy.
     /// - `boost::asio::error::operation_aborted`: the acquire was cancelled.
     /// - `errc::shutting_down`: the locker was shut down, or the execution context of its adapter was destroyed.
     /// - any other code: the error of the acquire. For rejected input, `waited` is zero.
-    virtual void not_granted(std::string_view key, const error_code& why, std::chrono::nanoseconds waited) noexcept
+    virtual void not_granted(std::string_view key, const error_code& error, std::chrono::nanoseconds waited) noexcept
     {
-        static_cast<void>(key), static_cast<void>(why), static_cast<void>(waited);
+        static_cast<void>(key), static_cast<void>(error), static_cast<void>(waited);
     }
     /// The lease was renewed. `valid_for` is the time until its local deadline.
     virtual void renewed(std::string_view key, std::chrono::nanoseconds valid_for) noexcept
@@ -104,9 +104,9 @@ public:
     }
     /// A held lock may be lost soon, because a renewal has failed or contact with the backend was lost. A lost contact
     /// is reported once for each held lock, after `suspended` or `unreachable`.
-    virtual void at_risk(std::string_view key, const error_code& why) noexcept
+    virtual void at_risk(std::string_view key, const error_code& error) noexcept
     {
-        static_cast<void>(key), static_cast<void>(why);
+        static_cast<void>(key), static_cast<void>(error);
     }
     /// A held lock was lost for this reason, `held_for` after its grant. `settled` follows after the cleanup.
     virtual void lost(std::string_view key, lost_reason reason, std::chrono::nanoseconds held_for) noexcept

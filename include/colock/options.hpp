@@ -86,7 +86,7 @@ struct acquire_options
     std::string host{};
     /// Source location that observer::possible_deadlock reports. Default: where the acquire_options are made. Functions
     /// without options have a parameter of this name instead, whose default is the line of the call.
-    std::source_location where = std::source_location::current();
+    std::source_location location = std::source_location::current();
 };
 
 /// Options of the background purge, in which a locker periodically removes expired locks. Without it, an expired lock

@@ -8,9 +8,9 @@ namespace colock::inline v0::detail {
 /// The failure of a request for which there was no memory. The first call allocates it.
 [[nodiscard]] inline failure_ptr no_memory()
 {
-    static const failure_ptr made = make_failure(errc::unavailable, "there was no memory to send the request",
+    static const failure_ptr instance = make_failure(errc::unavailable, "there was no memory to send the request",
         make_error_code(boost::system::errc::not_enough_memory));
-    return made;
+    return instance;
 }
 
 } // namespace colock::inline v0::detail

@@ -22,9 +22,9 @@ std::string in_words(std::chrono::milliseconds span)
                                                                           : in_unit(days()) + " days";
 }
 
-void refuse_options(std::string_view backend, std::string why)
+void refuse_options(std::string_view backend, std::string text)
 {
-    throw validation_error(errc::invalid_options, {.backend = std::string(backend), .detail = std::move(why)});
+    throw validation_error(errc::invalid_options, {.backend = std::string(backend), .detail = std::move(text)});
 }
 
 void check_range(std::string_view backend, std::string_view name, std::chrono::milliseconds value,

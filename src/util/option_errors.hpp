@@ -11,9 +11,9 @@ namespace colock::inline v0::detail {
 [[nodiscard]] std::string in_words(std::chrono::milliseconds span);
 
 /// \throws validation_error `invalid_options`
-/// \param why names the option, the problem of its value, and a valid alternative. Must not contain any part of a URL
+/// \param text names the option, the problem of its value, and a valid alternative. Must not contain any part of a URL
 ///     or a password.
-[[noreturn]] void refuse_options(std::string_view backend, std::string why);
+[[noreturn]] void refuse_options(std::string_view backend, std::string text);
 
 /// \throws validation_error if the value is less than `from` or more than `to`
 void check_range(std::string_view backend, std::string_view name, std::chrono::milliseconds value,

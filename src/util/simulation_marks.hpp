@@ -23,7 +23,7 @@ inline constexpr unsigned max_rare_paths = 64;
 /// A rare path of the program. Registered before main().
 struct rare_path
 {
-    explicit rare_path(const char* given) noexcept;
+    explicit rare_path(const char* name) noexcept;
 
     const char* const name;
     const rare_path* const next;
@@ -33,8 +33,8 @@ struct rare_path
 
 inline const rare_path* rare_paths = nullptr;
 
-inline rare_path::rare_path(const char* given) noexcept
-    : name(given), next(rare_paths), number(rare_paths ? rare_paths->number + 1 : 0)
+inline rare_path::rare_path(const char* name) noexcept
+    : name(name), next(rare_paths), number(rare_paths ? rare_paths->number + 1 : 0)
 {
     rare_paths = this;
 }

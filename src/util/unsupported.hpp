@@ -10,10 +10,10 @@
 namespace colock::inline v0::detail {
 
 /// Makes the failure of an operation that an adapter does not implement.
-/// \param what completes the sentence "<backend> cannot ...", for example "list its locks"
-[[nodiscard]] inline failure_ptr cannot(std::string_view backend, std::string_view what)
+/// \param feature completes the sentence "<backend> cannot ...", for example "list its locks"
+[[nodiscard]] inline failure_ptr cannot(std::string_view backend, std::string_view feature)
 {
-    return make_failure(errc::unsupported, std::string(backend) + " cannot " + std::string(what));
+    return make_failure(errc::unsupported, std::string(backend) + " cannot " + std::string(feature));
 }
 
 [[nodiscard]] inline list_outcome cannot_list(std::string_view backend)

@@ -112,7 +112,9 @@ struct initiation_executor : asio::any_io_executor
 {
     using default_completion_token_type = default_token;
 
-    explicit initiation_executor(asio::any_io_executor of) noexcept : asio::any_io_executor(std::move(of)) {}
+    explicit initiation_executor(asio::any_io_executor executor) noexcept : asio::any_io_executor(std::move(executor))
+    {
+    }
 };
 
 /// Runs `coroutine` on a strand of `executor`, accepting every cancellation type, and invokes `handler` with its result

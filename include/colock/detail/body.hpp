@@ -151,7 +151,7 @@ public:
     using result_type = body_result_t<Body, Held>;
     using stored_type = std::conditional_t<std::is_void_v<result_type>, std::monostate, result_type>;
 
-    explicit body_slot(Body given) : body(std::move(given)) {}
+    explicit body_slot(Body function) : body(std::move(function)) {}
 
     Body body;
     std::optional<stored_type> result;

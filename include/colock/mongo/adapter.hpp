@@ -125,25 +125,25 @@ COLOCK_EXPORT [[nodiscard]] std::shared_ptr<adapter> make_adapter(
 /// only matter for the speed in a collection with many locks.
 ///
 /// \throws colock::error the errors of any operation
-/// \throws validation_error `invalid_options`: `of` is null or not an adapter of colock::mongo::make_adapter
+/// \throws validation_error `invalid_options`: `backend` is null or not an adapter of colock::mongo::make_adapter
 ///
 /// Cancellation: not supported; the function ends within the operation timeout.
-COLOCK_EXPORT [[nodiscard]] asio::awaitable<void> create_indexes(std::shared_ptr<adapter> of);
-/// `void(error_code)`. `of` must not be null: its executor is the default executor of the handler.
+COLOCK_EXPORT [[nodiscard]] asio::awaitable<void> create_indexes(std::shared_ptr<adapter> backend);
+/// `void(error_code)`. `backend` must not be null: its executor is the default executor of the handler.
 template <colock::detail::token_or_handler<void(error_code)> CompletionToken = default_token>
-auto async_create_indexes(std::shared_ptr<adapter> of, CompletionToken&& completion_token = CompletionToken())
+auto async_create_indexes(std::shared_ptr<adapter> backend, CompletionToken&& completion_token = CompletionToken())
 {
-    auto executor = of->executor();
+    auto executor = backend->executor();
     return colock::detail::async_coroutine<void>(
-        std::move(executor), [of = std::move(of)] { return create_indexes(of); },
+        std::move(executor), [backend = std::move(backend)] { return create_indexes(backend); },
         std::forward<CompletionToken>(completion_token));
 }
 
 /// Returns how waiters of the adapter are currently notified of a release.
-/// \throws validation_error `invalid_options`: `of` is not an adapter of colock::mongo::make_adapter
+/// \throws validation_error `invalid_options`: `backend` is not an adapter of colock::mongo::make_adapter
 ///
 /// Thread safety: safe.
-COLOCK_EXPORT [[nodiscard]] waiting_by waiting(const adapter& of);
+COLOCK_EXPORT [[nodiscard]] waiting_by waiting(const adapter& backend);
 
 /// MongoDB for colock::make_adapter, which makes an adapter from a URL.
 COLOCK_EXPORT extern const url_backend by_url;

@@ -129,7 +129,7 @@ public:
     /// do not belong to the group. An id without locks is not an error. The adapter must find the locks by an index.
     /// The cost must depend on the size of the group, not on the total number of locks.
     virtual void start_group(
-        std::string id, group_action what, std::chrono::milliseconds ttl, completion<group_outcome> done);
+        std::string id, group_action action, std::chrono::milliseconds ttl, completion<group_outcome> done);
     /// Makes the data (arbitrary bytes) with which another process can take over a held lock. The data are sufficient
     /// to take over the lock, so they are a secret. The lock stays held. An adapter of several servers first waits for
     /// those answers to the create that the grant did not need. Default: `errc::unsupported`.
@@ -157,7 +157,7 @@ public:
     void attach(const std::shared_ptr<observer>& listener);
     /// Reports why the backend has refused an operation, as a `warning`. The core calls this for each failed operation.
     /// Does nothing for other failures, and if a warning has already contained the same cause.
-    void warn_of_refusal(const failure& why) noexcept;
+    void warn_of_refusal(const failure& failure) noexcept;
     /// Registers a contact_watcher. Keeps a weak reference.
     void watch_contact(const std::shared_ptr<contact_watcher>& watcher);
     /// Registers a locker; each locker calls this function and remove_user() for itself. The first user cancels a

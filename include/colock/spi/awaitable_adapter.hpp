@@ -36,7 +36,7 @@ public:
     void start_listing(listing_request request, completion<list_outcome> done) final;
     void start_create_all(std::vector<claim_ptr> claims, completion<create_all_outcome> done) final;
     void start_group(
-        std::string id, group_action what, std::chrono::milliseconds ttl, completion<group_outcome> done) final;
+        std::string id, group_action action, std::chrono::milliseconds ttl, completion<group_outcome> done) final;
     void start_export(claim_ptr held, completion<export_outcome> done) final;
     void start_adopt(std::string ticket, claim_ptr claim, completion<create_outcome> done) final;
     void start_close(lease_clock::duration deadline, completion<close_outcome> done) final;
@@ -74,7 +74,7 @@ protected:
     /// May be overridden: the body of adapter::start_group. Required for `capabilities::groups` and
     /// `capabilities::extends_groups`. Default: `errc::unsupported`.
     [[nodiscard]] virtual asio::awaitable<group_outcome> do_group(
-        std::string id, group_action what, std::chrono::milliseconds ttl);
+        std::string id, group_action action, std::chrono::milliseconds ttl);
     /// May be overridden: the body of adapter::start_export. Required for `capabilities::tickets`. Default:
     /// `errc::unsupported`.
     [[nodiscard]] virtual asio::awaitable<export_outcome> do_export(claim_ptr held);

@@ -64,22 +64,22 @@ public:
     /// \param connected_at the time at which the first connection was established; nothing can have been carried out
     ///     before. See `adapter::connected_at()`. Default: unknown, so that operations may have been sent before.
     void set_up(lease_clock::time_point connected_at = {}) noexcept;
-    /// The backend cannot be reached. Called for a lost connection, and for each failed attempt to connect. `why` is
-    /// the new `connection_failure()`.
+    /// The backend cannot be reached. Called for a lost connection, and for each failed attempt to connect. `failure`
+    /// is the new `connection_failure()`.
     ///
     /// If the backend was `set_up`, observers receive `suspended`. Otherwise they receive `unreachable`, once per
     /// address and cause (or code, if there is no cause) until the backend can be reached again. In both cases each
     /// held lock is at risk and renewals are due at once, if this is the first failure since the backend was `set_up`.
     /// \param address the address of the failed attempt
-    void set_down(const failure_ptr& why, std::string_view address = {}) noexcept;
+    void set_down(const failure_ptr& failure, std::string_view address = {}) noexcept;
     /// The connection was lost.
-    void set_down(const error_code& why) noexcept;
+    void set_down(const error_code& error) noexcept;
 
     /// Reports a message for the operator. Each observer receives the same message once.
     void warn(std::string_view message) noexcept;
     /// Notifies observers that one of several servers cannot be reached, although the backend is up without it. The
     /// adapter itself must avoid repeated notifications.
-    void report_unreachable(const error_code& why, std::string_view address, std::string_view detail) noexcept;
+    void report_unreachable(const error_code& error, std::string_view address, std::string_view detail) noexcept;
 
 private:
     friend class adapter;
@@ -91,7 +91,7 @@ private:
     [[nodiscard]] failure_ptr connection_failure() const;
     [[nodiscard]] std::uint64_t reconnects() const noexcept;
     [[nodiscard]] lease_clock::time_point connected_at() const noexcept;
-    void warn_of_refusal(const failure& why) noexcept;
+    void warn_of_refusal(const failure& failure) noexcept;
 
     template <class Selector, class Event>
     void notify(Selector is_selected, Event event) noexcept;

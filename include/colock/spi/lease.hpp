@@ -69,7 +69,7 @@ public:
     void end() noexcept;
 
     /// Registers a watcher. Keeps a weak reference.
-    void watch(const std::shared_ptr<watcher>& who);
+    void watch(const std::shared_ptr<watcher>& target);
     /// Returns whether a claim is tied to the session and has not ended.
     [[nodiscard]] bool is_used() const noexcept { return users_.load(std::memory_order_acquire) != 0; }
 

@@ -46,7 +46,7 @@ public:
 
     /// Fault 1. Loses the next request on the link that concerns a lock, or its reply, and ends the connection. Happens
     /// once. Requests that only establish or maintain a connection do not count.
-    virtual void cut(lost_part what) = 0;
+    virtual void cut(lost_part part) = 0;
     /// Returns the number of messages that were lost by `cut`.
     [[nodiscard]] virtual int cuts() const = 0;
 

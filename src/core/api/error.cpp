@@ -84,17 +84,17 @@ bool detail_says_all(const error_code& code, std::string_view detail)
 /// wake-up. It does count attempts that were due while another caller of the locker was first.
 std::string effort_of(const error_context& context)
 {
-    const auto number_of = [](std::size_t count, const std::string& what) {
-        return std::to_string(count) + " " + what + (count == 1 ? "" : "s");
+    const auto number_of = [](std::size_t count, const std::string& noun) {
+        return std::to_string(count) + " " + noun + (count == 1 ? "" : "s");
     };
     const bool differs = context.counted_attempts > 0 && context.counted_attempts != context.attempts;
     if (context.attempts == 0 && !differs)
         return {};
-    const auto asked = differs ? number_of(context.attempts, "request") + ", " +
-                                     number_of(context.counted_attempts, "attempt") + " counted by the retry policy"
-                               : number_of(context.attempts, "attempt");
+    const auto requests = differs ? number_of(context.attempts, "request") + ", " +
+                                        number_of(context.counted_attempts, "attempt") + " counted by the retry policy"
+                                  : number_of(context.attempts, "attempt");
     const auto elapsed = std::chrono::duration_cast<std::chrono::milliseconds>(context.elapsed);
-    return " (" + asked + ", " + std::to_string(elapsed.count()) + " ms)";
+    return " (" + requests + ", " + std::to_string(elapsed.count()) + " ms)";
 }
 
 std::string describe(const error_code& code, const error_context& context)

@@ -26,9 +26,9 @@ bool fence_gate::admit(std::string_view key, std::uint64_t fence)
     return true;
 }
 
-bool fence_gate::admit(const lock& by)
+bool fence_gate::admit(const lock& holder)
 {
-    return admit(by.key(), by.fence());
+    return admit(holder.key(), holder.fence());
 }
 
 std::uint64_t fence_gate::highest(std::string_view key) const

@@ -70,7 +70,7 @@ public:
     }
     log_line& add(std::string_view name, std::chrono::nanoseconds span) { return add_raw(name, in_milliseconds(span)); }
     log_line& add(std::string_view name, std::uint64_t number) { return add_raw(name, std::to_string(number)); }
-    log_line& add(const error_code& why) { return add("code", why.to_string()).add("error", why.message()); }
+    log_line& add(const error_code& error) { return add("code", error.to_string()).add("error", error.message()); }
     log_line& add_flag(std::string_view name, bool value) { return add_raw(name, value ? "true" : "false"); }
 
     [[nodiscard]] std::string finish() &&
@@ -95,12 +95,12 @@ private:
     std::string text_;
 };
 
-log_level level_of_failure(const error_code& why) noexcept
+log_level level_of_failure(const error_code& error) noexcept
 {
     // A busy lock is an ordinary result, like a grant.
-    if (why == boost::asio::error::operation_aborted || why == errc::retry_exhausted)
+    if (error == boost::asio::error::operation_aborted || error == errc::retry_exhausted)
         return log_level::debug;
-    return why == errc::shutting_down ? log_level::info : log_level::warning;
+    return error == errc::shutting_down ? log_level::info : log_level::warning;
 }
 
 log_level level_of_loss(lost_reason reason) noexcept
@@ -162,18 +162,18 @@ void logging_observer::ready(std::string_view backend) noexcept
 }
 
 void logging_observer::unreachable(
-    std::string_view backend, const error_code& why, std::string_view address, std::string_view detail) noexcept
+    std::string_view backend, const error_code& error, std::string_view address, std::string_view detail) noexcept
 {
     write(log_level::warning, "unreachable", [&](log_line& line) {
-        line.add("backend", backend).add("address", address).add(why);
+        line.add("backend", backend).add("address", address).add(error);
         if (!detail.empty())
             line.add("detail", detail);
     });
 }
 
-void logging_observer::suspended(std::string_view backend, const error_code& why) noexcept
+void logging_observer::suspended(std::string_view backend, const error_code& error) noexcept
 {
-    write(log_level::warning, "suspended", [&](log_line& line) { line.add("backend", backend).add(why); });
+    write(log_level::warning, "suspended", [&](log_line& line) { line.add("backend", backend).add(error); });
 }
 
 void logging_observer::reconnected(std::string_view backend) noexcept
@@ -208,10 +208,10 @@ void logging_observer::granted(std::string_view key, std::uint64_t fence, std::c
 }
 
 void logging_observer::not_granted(
-    std::string_view key, const error_code& why, std::chrono::nanoseconds waited) noexcept
+    std::string_view key, const error_code& error, std::chrono::nanoseconds waited) noexcept
 {
-    write(level_of_failure(why), "not_granted",
-        [&](log_line& line) { line.add("key", key).add("waited_ms", waited).add(why); });
+    write(level_of_failure(error), "not_granted",
+        [&](log_line& line) { line.add("key", key).add("waited_ms", waited).add(error); });
 }
 
 void logging_observer::renewed(std::string_view key, std::chrono::nanoseconds valid_for) noexcept
@@ -219,9 +219,9 @@ void logging_observer::renewed(std::string_view key, std::chrono::nanoseconds va
     write(log_level::debug, "renewed", [&](log_line& line) { line.add("key", key).add("valid_ms", valid_for); });
 }
 
-void logging_observer::at_risk(std::string_view key, const error_code& why) noexcept
+void logging_observer::at_risk(std::string_view key, const error_code& error) noexcept
 {
-    write(log_level::warning, "at_risk", [&](log_line& line) { line.add("key", key).add(why); });
+    write(log_level::warning, "at_risk", [&](log_line& line) { line.add("key", key).add(error); });
 }
 
 void logging_observer::lost(std::string_view key, lost_reason reason, std::chrono::nanoseconds held_for) noexcept

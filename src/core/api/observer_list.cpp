@@ -21,16 +21,16 @@ void observer_list::ready(std::string_view backend) noexcept
 }
 
 void observer_list::unreachable(
-    std::string_view backend, const error_code& why, std::string_view address, std::string_view detail) noexcept
+    std::string_view backend, const error_code& error, std::string_view address, std::string_view detail) noexcept
 {
     for (const auto& each : observers_)
-        each->unreachable(backend, why, address, detail);
+        each->unreachable(backend, error, address, detail);
 }
 
-void observer_list::suspended(std::string_view backend, const error_code& why) noexcept
+void observer_list::suspended(std::string_view backend, const error_code& error) noexcept
 {
     for (const auto& each : observers_)
-        each->suspended(backend, why);
+        each->suspended(backend, error);
 }
 
 void observer_list::reconnected(std::string_view backend) noexcept
@@ -64,10 +64,10 @@ void observer_list::granted(std::string_view key, std::uint64_t fence, std::chro
         each->granted(key, fence, waited);
 }
 
-void observer_list::not_granted(std::string_view key, const error_code& why, std::chrono::nanoseconds waited) noexcept
+void observer_list::not_granted(std::string_view key, const error_code& error, std::chrono::nanoseconds waited) noexcept
 {
     for (const auto& each : observers_)
-        each->not_granted(key, why, waited);
+        each->not_granted(key, error, waited);
 }
 
 void observer_list::renewed(std::string_view key, std::chrono::nanoseconds valid_for) noexcept
@@ -76,10 +76,10 @@ void observer_list::renewed(std::string_view key, std::chrono::nanoseconds valid
         each->renewed(key, valid_for);
 }
 
-void observer_list::at_risk(std::string_view key, const error_code& why) noexcept
+void observer_list::at_risk(std::string_view key, const error_code& error) noexcept
 {
     for (const auto& each : observers_)
-        each->at_risk(key, why);
+        each->at_risk(key, error);
 }
 
 void observer_list::lost(std::string_view key, lost_reason reason, std::chrono::nanoseconds held_for) noexcept

@@ -36,12 +36,12 @@ private:
     {
         std::size_t filled = 0;
         while (filled < sizeof(bytes_)) {
-            const ::ssize_t got = ::getrandom(bytes_ + filled, sizeof(bytes_) - filled, 0);
-            if (got < 0 && errno == EINTR)
+            const ::ssize_t count = ::getrandom(bytes_ + filled, sizeof(bytes_) - filled, 0);
+            if (count < 0 && errno == EINTR)
                 continue;
-            if (got < 0)
+            if (count < 0)
                 throw boost::system::system_error(errno, boost::system::system_category(), "getrandom");
-            filled += static_cast<std::size_t>(got);
+            filled += static_cast<std::size_t>(count);
         }
         generation_ = generation;
         used_ = 0;

@@ -16,56 +16,56 @@ namespace colock::inline v0::detail::operations {
 namespace {
 
 /// Throws errors that are known before a request is sent. Stores the start time of the acquire.
-void begin_acquire(const core& self, record& wanted)
+void begin_acquire(const core& self, record& record)
 {
-    throw_if_refused(self, wanted);
-    prepare_token(self, wanted);
-    wanted.started = lease_clock::now();
+    throw_if_refused(self, record);
+    prepare_token(self, record);
+    record.started = lease_clock::now();
 }
 
 /// Whether a try_acquire may send its request although others wait for the key. Shared locks do not exclude each other,
 /// so a shared lock may be requested while those before it wait for their first answer. Waiters that have received an
 /// answer are not overtaken.
-bool may_ask_in_parallel(const record& wanted, const key_queue& queue)
+bool may_ask_in_parallel(const record& record, const key_queue& queue)
 {
-    const auto is_asking_reader = [](const record& member) {
+    const auto is_asking_reader = [](const auto& member) {
         return member.mode() == lock_mode::shared && member.in_flight == operation::create && member.attempts_made == 0;
     };
-    return wanted.mode() == lock_mode::shared && !queue.holder &&
+    return record.mode() == lock_mode::shared && !queue.holder &&
            std::all_of(queue.members.begin(), queue.members.end(), is_asking_reader);
 }
 
-/// Returns the last answer to the members of the queue. Returns nothing if there is no queue, or if `wanted` may ask
+/// Returns the last answer to the members of the queue. Returns nothing if there is no queue, or if `record` may ask
 /// the backend in parallel.
-std::optional<last_answer> answer_to_queue(core& self, const record& wanted, lease_clock::time_point now)
+std::optional<last_answer> answer_to_queue(core& self, const record& record, lease_clock::time_point now)
 {
-    if (!self.queues.may_have(wanted.key_hash()))
+    if (!self.queues.may_have(record.key_hash()))
         return std::nullopt;
     const std::lock_guard guard(self.mutex);
-    const key_queue* const queue = self.queues.find(wanted);
-    if (!queue || may_ask_in_parallel(wanted, *queue))
+    const key_queue* const queue = self.queues.find(record);
+    if (!queue || may_ask_in_parallel(record, *queue))
         return std::nullopt;
     return answer_to_first(self, *queue, now);
 }
 
-void send_single(core& self, const record::ptr& wanted, lease_clock::time_point now)
+void send_single(core& self, const record::ptr& record, lease_clock::time_point now)
 {
     {
         const std::lock_guard guard(self.mutex);
-        static_cast<void>(begin_attempt(*wanted, now, true));
-        self.single_attempts.push_back(*wanted);
+        static_cast<void>(begin_attempt(*record, now, true));
+        self.single_attempts.push_back(*record);
     }
-    send_attempt(self, wanted, false);
+    send_attempt(self, record, false);
 }
 
 /// Returns the pending answer, if any. Otherwise stores in `seen` the version at which there was no answer.
-std::optional<create_outcome> take_answer(core& self, record& wanted, std::uint32_t& seen)
+std::optional<create_outcome> take_answer(core& self, record& record, std::uint32_t& seen)
 {
     const std::lock_guard guard(self.mutex);
-    seen = wanted.version;
-    if (wanted.current_phase() != phase::acquiring || !std::exchange(wanted.acquire().outcome_ready, false))
+    seen = record.version;
+    if (record.current_phase() != phase::acquiring || !std::exchange(record.acquire().outcome_ready, false))
         return std::nullopt;
-    return std::move(wanted.acquire().outcome);
+    return std::move(record.acquire().outcome);
 }
 
 /// The common part of an acquire and a single attempt.
@@ -81,8 +81,8 @@ public:
     void failed(const std::exception_ptr& failure) noexcept { on_exit_.failure = failure; }
 
 protected:
-    acquiring_operation(std::shared_ptr<core>&& owner, record::ptr&& wanted)
-        : core_(std::move(owner)), wanted_(std::move(wanted))
+    acquiring_operation(std::shared_ptr<core>&& owner, record::ptr&& record)
+        : core_(std::move(owner)), record_(std::move(record))
     {
     }
 
@@ -94,9 +94,9 @@ protected:
     {
         // The operation is counted before the first check whether the locker is closed. A shutdown that begins after
         // that check therefore waits for this operation.
-        on_exit_.begin(wanted_);
-        begin_acquire(*core_, *wanted_);
-        const step next = grant_at_once(*core_, wanted_, wanted_->started);
+        on_exit_.begin(record_);
+        begin_acquire(*core_, *record_);
+        const step next = grant_at_once(*core_, record_, record_->started);
         if (next != step::granted) {
             throw_if_closed();
             on_exit_.enter_slow_path();
@@ -106,17 +106,17 @@ protected:
     void throw_if_closed() const
     {
         if (core_->closed_to_new.load())
-            throw_shutting_down(*core_, *wanted_);
+            throw_shutting_down(*core_, *record_);
     }
     [[nodiscard]] lock hand_out() noexcept
     {
         on_exit_.dismiss();
-        return record::make_lock(std::move(wanted_), std::move(core_));
+        return record::make_lock(std::move(record_), std::move(core_));
     }
 
     std::shared_ptr<core> core_;
     /// May be replaced by another claim that continues the acquire. Null once the lock was handed out.
-    record::ptr wanted_;
+    record::ptr record_;
     acquire_guard on_exit_;
 };
 
@@ -127,8 +127,8 @@ public:
     using result_type = lock;
     static constexpr on_close closing = on_close::end_wait;
 
-    acquire_operation(std::shared_ptr<core> owner, record::ptr wanted)
-        : acquiring_operation(std::move(owner), std::move(wanted))
+    acquire_operation(std::shared_ptr<core> owner, record::ptr record)
+        : acquiring_operation(std::move(owner), std::move(record))
     {
     }
 
@@ -137,7 +137,7 @@ public:
         next_ = try_at_once();
         if (next_ == step::granted)
             return true;
-        schedule_.emplace(wanted_->own_policy ? *wanted_->own_policy : core_->options.retry, wanted_->started);
+        schedule_.emplace(record_->own_policy ? *record_->own_policy : core_->options.retry, record_->started);
         has_just_begun_ = true;
         return false;
     }
@@ -150,17 +150,17 @@ public:
             if (std::exchange(has_just_begun_, false))
                 now = schedule_->start();
             if (next_ == step::again)
-                next_ = next_step(*core_, wanted_, *schedule_, now, seen);
+                next_ = next_step(*core_, record_, *schedule_, now, seen);
             switch (std::exchange(next_, step::again)) {
             case step::granted:
                 return std::nullopt;
             case step::again:
                 break;
             case step::yield:
-                return awaited_change{wanted_.get(), condition::outdated};
+                return awaited_change{record_.get(), condition::outdated};
             case step::await_answer:
             case step::wait:
-                return awaited_change{wanted_.get(), seen};
+                return awaited_change{record_.get(), seen};
             }
         }
     }
@@ -210,8 +210,8 @@ public:
     using result_type = std::optional<lock>;
     static constexpr on_close closing = on_close::keep_waiting;
 
-    try_acquire_operation(std::shared_ptr<core> owner, record::ptr wanted)
-        : acquiring_operation(std::move(owner), std::move(wanted))
+    try_acquire_operation(std::shared_ptr<core> owner, record::ptr record)
+        : acquiring_operation(std::move(owner), std::move(record))
     {
     }
 
@@ -227,32 +227,32 @@ public:
     {
         if (is_granted_) {
             if (std::exchange(must_yield_, false))
-                return awaited_change{wanted_.get(), condition::outdated};
+                return awaited_change{record_.get(), condition::outdated};
             return std::nullopt;
         }
         if (!std::exchange(is_started_, true)) {
-            if (const auto ahead = answer_to_queue(*core_, *wanted_, wanted_->started)) {
-                if (const auto why =
-                        why_not_busy(*core_, *ahead, "the backend does not answer the caller that is first"))
-                    throw_failed(*why, context_of(*core_, *wanted_));
+            if (const auto ahead = answer_to_queue(*core_, *record_, record_->started)) {
+                if (const auto failure =
+                        failure_unless_busy(*core_, *ahead, "the backend does not answer the caller that is first"))
+                    throw_failed(*failure, context_of(*core_, *record_));
                 return std::nullopt;
             }
-            if (!wanted_->acquire().plan.was_sent())
-                send_single(*core_, wanted_, wanted_->started);
+            if (!record_->acquire().plan.was_sent())
+                send_single(*core_, record_, record_->started);
         }
         std::uint32_t seen = 0;
-        const auto answer = take_answer(*core_, *wanted_, seen);
+        const auto answer = take_answer(*core_, *record_, seen);
         // The order matters: a grant after this check changes the version.
-        is_granted_ = wanted_->current_phase() != phase::acquiring;
+        is_granted_ = record_->current_phase() != phase::acquiring;
         if (is_granted_)
             return std::nullopt;
         throw_if_closed();
         if (!answer)
-            return awaited_change{wanted_.get(), seen};
+            return awaited_change{record_.get(), seen};
         // The destructor of `on_exit_` releases a grant that arrived too late.
         if (answer->status != create_status::busy)
             throw_failed(answer->status == create_status::failed ? *answer->error : *too_late_to_use(),
-                context_of(*core_, *wanted_));
+                context_of(*core_, *record_));
         return std::nullopt;
     }
 
@@ -272,21 +272,21 @@ private:
 
 } // namespace
 
-asio::awaitable<lock> acquire(std::shared_ptr<core> self, record::ptr wanted)
+asio::awaitable<lock> acquire(std::shared_ptr<core> self, record::ptr record)
 {
-    return await_operation<acquire_operation>(std::move(self), std::move(wanted));
+    return await_operation<acquire_operation>(std::move(self), std::move(record));
 }
 
-void start_prepared_acquire(operation_handler<lock> handler, std::shared_ptr<core> self, record::ptr wanted)
+void start_prepared_acquire(operation_handler<lock> handler, std::shared_ptr<core> self, record::ptr record)
 {
-    start_operation<acquire_operation>(std::move(handler), std::move(self), std::move(wanted));
+    start_operation<acquire_operation>(std::move(handler), std::move(self), std::move(record));
 }
 
 void start_acquire(
     const std::shared_ptr<core>& self, std::string&& key, acquire_options&& options, operation_handler<lock> handler)
 {
-    auto wanted = prepare(self, std::move(key), std::move(options), renewal::manual, true);
-    start_prepared_acquire(std::move(handler), self, std::move(wanted));
+    auto record = prepare(self, std::move(key), std::move(options), renewal::manual, true);
+    start_prepared_acquire(std::move(handler), self, std::move(record));
 }
 
 asio::awaitable<std::optional<lock>> try_acquire(const std::shared_ptr<core>& self, std::string&& key,
@@ -295,9 +295,9 @@ asio::awaitable<std::optional<lock>> try_acquire(const std::shared_ptr<core>& se
     const bool waits = within > within.zero();
     if (waits)
         limit_wait(*self, options, within);
-    auto wanted = prepare(self, std::move(key), std::move(options), default_renewal, waits);
-    return waits ? await_operation<limited_acquire_operation>(self, std::move(wanted))
-                 : await_operation<try_acquire_operation>(self, std::move(wanted));
+    auto record = prepare(self, std::move(key), std::move(options), default_renewal, waits);
+    return waits ? await_operation<limited_acquire_operation>(self, std::move(record))
+                 : await_operation<try_acquire_operation>(self, std::move(record));
 }
 
 void start_try_acquire(const std::shared_ptr<core>& self, std::string&& key, lease_clock::duration within,
@@ -306,11 +306,11 @@ void start_try_acquire(const std::shared_ptr<core>& self, std::string&& key, lea
     const bool waits = within > within.zero();
     if (waits)
         limit_wait(*self, options, within);
-    auto wanted = prepare(self, std::move(key), std::move(options), renewal::manual, waits);
+    auto record = prepare(self, std::move(key), std::move(options), renewal::manual, waits);
     if (waits)
-        start_operation<limited_acquire_operation>(std::move(handler), self, std::move(wanted));
+        start_operation<limited_acquire_operation>(std::move(handler), self, std::move(record));
     else
-        start_operation<try_acquire_operation>(std::move(handler), self, std::move(wanted));
+        start_operation<try_acquire_operation>(std::move(handler), self, std::move(record));
 }
 
 } // namespace colock::inline v0::detail::operations

@@ -32,9 +32,9 @@ bool is_exclusive(const group_member& member) noexcept
 /// Sorts the members by key, removes duplicates, and gives each its mode.
 void order_canonically(const core& self, std::vector<group_member>& members, lock_mode default_mode)
 {
-    const auto refuse = [&](std::string key, std::string why) {
+    const auto refuse = [&](std::string key, std::string text) {
         throw validation_error(
-            errc::invalid_options, {.key = std::move(key), .backend = self.backend_name(), .detail = std::move(why)});
+            errc::invalid_options, {.key = std::move(key), .backend = self.backend_name(), .detail = std::move(text)});
     };
     if (members.empty())
         refuse({}, "the list of keys is empty; name at least one, or use acquire_global()");
@@ -53,13 +53,13 @@ void order_canonically(const core& self, std::vector<group_member>& members, loc
 /// Reports each key of an acquire that has ended without locks.
 /// \param started zero if the acquire was rejected before it started
 void report_all_not_granted(const std::shared_ptr<core>& self, const std::vector<group_member>& members,
-    lease_clock::time_point started, const error_code& why) noexcept
+    lease_clock::time_point started, const error_code& error) noexcept
 {
     try {
         for (const auto& member : members) {
-            const record::ptr subject(new record(self, {.key = member.key}));
-            subject->started = started;
-            report_not_granted(*self, subject, why);
+            const record::ptr record(new detail::record(self, {.key = member.key}));
+            record->started = started;
+            report_not_granted(*self, record, error);
         }
     } catch (const std::bad_alloc&) {
         // The remaining keys are not reported, like any event for which there is no memory.
@@ -74,12 +74,12 @@ bool must_yield(core& self, std::size_t grants)
 }
 
 /// Waits until the time `until`. Ends early, with an exception, if the locker closes.
-asio::awaitable<void> pause(std::shared_ptr<core> self, const record& wanted, lease_clock::time_point until)
+asio::awaitable<void> pause(std::shared_ptr<core> self, const record& record, lease_clock::time_point until)
 {
     co_await wait_until(
         *self, self->group_pause, until, [&] { return self->closed_to_new.load(); }, on_close::end_wait);
     if (self->closed_to_new)
-        throw_shutting_down(*self, wanted);
+        throw_shutting_down(*self, record);
 }
 
 /// Acquires several locks, all or none.
@@ -127,7 +127,7 @@ private:
     /// Counts a failed attempt. Throws if the policy gives up.
     void count_failure(const record& failed, const last_answer& last);
     [[nodiscard]] asio::awaitable<void> pause_until(
-        const record& failed, lease_clock::time_point until, failure_ptr why);
+        const record& failed, lease_clock::time_point until, failure_ptr failure);
 
     const std::shared_ptr<core> core_;
     /// In canonical order, each with its mode.
@@ -186,18 +186,18 @@ void group_acquire::prepare_locks()
         // max_holders is refused.
         if (is_exclusive(member) && !all_exclusive)
             options.max_holders = 0;
-        auto wanted =
+        auto record =
             operations::prepare(core_, std::string(member.key), std::move(options), renewal::manual, true, group_);
-        throw_if_refused(*core_, *wanted);
-        prepare_token(*core_, *wanted);
-        wanted->started = schedule_.start();
+        throw_if_refused(*core_, *record);
+        prepare_token(*core_, *record);
+        record->started = schedule_.start();
         if (!reported_.empty())
-            wanted->reported = reported_[incomplete_.all().size()];
-        incomplete_.add(std::move(wanted));
+            record->reported = reported_[incomplete_.all().size()];
+        incomplete_.add(std::move(record));
     }
     is_accepted_ = true;
     if (core_->closed_to_new)
-        throw_shutting_down(*core_, *incomplete_.first().wanted);
+        throw_shutting_down(*core_, *incomplete_.first().record);
 }
 
 asio::awaitable<bool> group_acquire::attempt_in_one_step()
@@ -206,22 +206,22 @@ asio::awaitable<bool> group_acquire::attempt_in_one_step()
         co_return true;
     throw_if_cancelled(co_await asio::this_coro::cancellation_state);
     const bool counts = lease_clock::now() >= schedule_.next_at();
-    std::vector<record::ptr> asked;
+    std::vector<record::ptr> records;
     for (const auto& each : incomplete_.all())
-        asked.push_back(each.wanted);
-    if (!attempt_all(*core_, asked, counts && schedule_.attempts() > 0))
+        records.push_back(each.record);
+    if (!attempt_all(*core_, records, counts && schedule_.attempts() > 0))
         co_return true;
-    for (const auto& each : asked) {
+    for (const auto& each : records) {
         std::uint32_t seen = 0;
         while (must_await_batch(*core_, *each, schedule_, seen)) {
             throw_if_cancelled(co_await asio::this_coro::cancellation_state);
             co_await core_->async_wait(*each, seen, on_close::end_wait);
         }
     }
-    const auto refused = take_batch_answer(*core_, asked);
+    const auto refused = take_batch_answer(*core_, records);
     if (!refused)
         co_return true;
-    const record& failed = *asked[refused->which];
+    const record& failed = *records[refused->which];
     const create_outcome& answer = refused->answer;
     if (answer.status == create_status::granted) {
         // No event will report when to ask again.
@@ -237,21 +237,21 @@ asio::awaitable<bool> group_acquire::attempt_in_one_step()
     if (COLOCK_DEFECT(group_starves) && answer.status == create_status::busy)
         co_return false;
     if (answer.status == create_status::busy) {
-        asked.front()->acquire().plan.mark_first_as_counted();
+        records.front()->acquire().plan.mark_first_as_counted();
     } else {
         // The same claims continue: if they were granted after all, they find their own grants.
         const bool is_unknown = answer.error->code == errc::outcome_unknown;
         for (auto& each : incomplete_.all()) {
             COLOCK_SOMETIMES(group_in_one_step_fails);
-            if (each.wanted->release_in_doubt())
-                each.wanted = take_over_from(*core_, each.wanted);
+            if (each.record->release_in_doubt())
+                each.record = take_over_from(*core_, each.record);
             if (is_unknown)
-                each.wanted->acquire().plan.mark_first_as_check();
+                each.record->acquire().plan.mark_first_as_check();
         }
         const auto check = is_unknown ? saturating_add(lease_clock::now(), acquire_plan::check_delay(0))
                                       : lease_clock::time_point::max();
         co_await pause_until(
-            *incomplete_.all()[refused->which].wanted, std::min(check, schedule_.next_at()), answer.error);
+            *incomplete_.all()[refused->which].record, std::min(check, schedule_.next_at()), answer.error);
     }
     co_return true;
 }
@@ -260,7 +260,7 @@ asio::awaitable<bool> group_acquire::acquire_in_order()
 {
     std::size_t acquired = 0;
     for (auto& next : incomplete_.all()) {
-        if (next.wanted->current_phase() == phase::held)
+        if (next.record->current_phase() == phase::held)
             continue;
         if (!co_await acquire_next(next))
             co_return false;
@@ -272,10 +272,10 @@ asio::awaitable<bool> group_acquire::acquire_in_order()
 
 asio::awaitable<bool> group_acquire::acquire_next(requested_lock& next)
 {
-    incomplete_.set_awaited_claim(next.wanted.get());
+    incomplete_.set_awaited_claim(next.record.get());
     for (;;) {
         std::uint32_t seen = 0;
-        const step reached = next_step(*core_, next.wanted, schedule_, std::nullopt, seen);
+        const step reached = next_step(*core_, next.record, schedule_, std::nullopt, seen);
         if (incomplete_.has_lost())
             co_return false;
         if (reached == step::granted)
@@ -287,7 +287,7 @@ asio::awaitable<bool> group_acquire::acquire_next(requested_lock& next)
         if (reached == step::yield)
             seen = condition::outdated;
         throw_if_cancelled(co_await asio::this_coro::cancellation_state);
-        co_await core_->async_wait(*next.wanted, seen, on_close::end_wait);
+        co_await core_->async_wait(*next.record, seen, on_close::end_wait);
     }
 }
 
@@ -298,13 +298,13 @@ asio::awaitable<bool> group_acquire::renew_short_leases()
     const timer_guard on_exit{*core_, incomplete_.progress()};
     incomplete_.set_awaited_claim(nullptr);
     for (std::uint32_t seen = 0; incomplete_.begin_renewals(schedule_.deadline(), seen);) {
-        const record& first = *incomplete_.first().wanted;
+        const record& first = *incomplete_.first().record;
         if (core_->closed_to_new)
             throw_shutting_down(*core_, first);
         if (lease_clock::now() >= schedule_.deadline()) {
             COLOCK_SOMETIMES(group_ends_while_leases_are_renewed);
-            auto why = make_failure(errc::unavailable, "a lease of the group could not be renewed");
-            throw_retries_ended(*core_, first, schedule_, {.is_answered = true, .error = std::move(why)});
+            auto failure = make_failure(errc::unavailable, "a lease of the group could not be renewed");
+            throw_retries_ended(*core_, first, schedule_, {.is_answered = true, .error = std::move(failure)});
         }
         throw_if_cancelled(co_await asio::this_coro::cancellation_state);
         co_await core_->async_wait(incomplete_.progress(), seen, on_close::end_wait);
@@ -315,23 +315,23 @@ asio::awaitable<bool> group_acquire::renew_short_leases()
 /// Releases all locks, counts a failed attempt, and waits until the next attempt is due.
 asio::awaitable<void> group_acquire::start_again()
 {
-    const auto failed = incomplete_.first().wanted;
-    const auto requests_for = [](const requested_lock& each) { return each.wanted->attempts_made.load(); };
+    const auto failed = incomplete_.first().record;
+    const auto requests_for = [](const requested_lock& each) { return each.record->attempts_made.load(); };
     const std::size_t max_requests = std::ranges::max(incomplete_.all() | std::views::transform(requests_for));
     reported_.clear();
     for (const auto& each : incomplete_.all())
-        reported_.push_back(each.wanted->reported);
+        reported_.push_back(each.record->reported);
     incomplete_.release_all();
     if (core_->closed_to_new)
         throw_shutting_down(*core_, *failed);
-    const auto why =
+    const auto failure =
         make_failure(errc::unavailable, "a lease ended before the last of several locks was granted; use a longer ttl");
     const auto next_check = std::exchange(next_check_, lease_clock::time_point::max());
     const bool is_early_check =
         next_check != lease_clock::time_point::max() && lease_clock::now() < schedule_.next_at();
     if (!is_early_check)
-        count_failure(*failed, {.is_answered = true, .error = why});
-    co_await pause_until(*failed, std::min(next_check, schedule_.next_at()), why);
+        count_failure(*failed, {.is_answered = true, .error = failure});
+    co_await pause_until(*failed, std::min(next_check, schedule_.next_at()), failure);
     schedule_.add_earlier_requests(max_requests);
 }
 
@@ -342,9 +342,9 @@ group_acquire::~group_acquire()
         const std::lock_guard guard(core_->mutex);
         --core_->stats.waiting;
     }
-    if (const error_code why = end_.value_or(code_of_destroyed(*core_))) {
+    if (const error_code error = end_.value_or(code_of_destroyed(*core_))) {
         const auto started = is_accepted_ ? schedule_.start() : lease_clock::time_point();
-        report_all_not_granted(core_, members_, started, why);
+        report_all_not_granted(core_, members_, started, error);
     }
 }
 
@@ -363,11 +363,12 @@ void group_acquire::count_failure(const record& failed, const last_answer& last)
         throw_retries_ended(*core_, failed, schedule_, last);
 }
 
-asio::awaitable<void> group_acquire::pause_until(const record& failed, lease_clock::time_point until, failure_ptr why)
+asio::awaitable<void> group_acquire::pause_until(
+    const record& failed, lease_clock::time_point until, failure_ptr failure)
 {
     co_await pause(core_, failed, std::min(until, schedule_.deadline()));
     if (lease_clock::now() >= schedule_.deadline())
-        throw_retries_ended(*core_, failed, schedule_, {.is_answered = true, .error = std::move(why)});
+        throw_retries_ended(*core_, failed, schedule_, {.is_answered = true, .error = std::move(failure)});
 }
 
 /// \param has_ended_busy if not null: set to whether the acquire has thrown because a lock is busy

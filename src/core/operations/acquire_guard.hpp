@@ -17,7 +17,7 @@ namespace colock::inline v0::detail {
 struct acquire_guard
 {
     /// Null before the acquire begins, and once its lock was handed out.
-    const record::ptr* wanted = nullptr;
+    const detail::record::ptr* record = nullptr;
     /// The counter that includes this acquire; null if none does.
     std::atomic<unsigned>* counted_in = nullptr;
     /// The exception with which the acquire ends; null if its frame is destroyed before it ends.
@@ -28,12 +28,12 @@ struct acquire_guard
     bool reports = true;
 
     acquire_guard() = default;
-    explicit acquire_guard(const record::ptr& subject) { begin(subject); }
+    explicit acquire_guard(const record::ptr& claim) { begin(claim); }
     acquire_guard(const acquire_guard&) = delete;
     acquire_guard& operator=(const acquire_guard&) = delete;
-    void begin(const record::ptr& subject) noexcept
+    void begin(const record::ptr& claim) noexcept
     {
-        wanted = &subject;
+        record = &claim;
         core& self = owner();
         // In a single-threaded process, nobody can begin a shutdown before this coroutine suspends.
         if (!is_single_threaded())
@@ -41,13 +41,13 @@ struct acquire_guard
     }
     ~acquire_guard()
     {
-        if (!wanted)
+        if (!record)
             return;
         core& self = owner();
         // A lock that was granted, but not handed out, is reported as granted and then as released.
-        if (reports && (*wanted)->current_phase() == phase::acquiring)
-            report_not_granted(self, *wanted, end_code());
-        abandon_acquire(self, **wanted);
+        if (reports && (*record)->current_phase() == phase::acquiring)
+            report_not_granted(self, *record, end_code());
+        abandon_acquire(self, **record);
         if (counted_in)
             count_out(self, *counted_in);
     }
@@ -65,13 +65,13 @@ struct acquire_guard
     void dismiss() noexcept
     {
         core& self = owner();
-        wanted = nullptr;
+        record = nullptr;
         if (counted_in)
             count_out(self, *counted_in);
     }
 
 private:
-    [[nodiscard]] core& owner() const noexcept { return *(*wanted)->owner_core; }
+    [[nodiscard]] core& owner() const noexcept { return *(*record)->owner_core; }
     [[nodiscard]] error_code end_code() const
     {
         if (failure)

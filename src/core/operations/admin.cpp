@@ -34,14 +34,14 @@ void throw_if_unable(const core& self, const std::string& key)
 }
 
 [[noreturn]] void throw_failed_query(
-    const core& self, std::string key, effect what, const failure_ptr& why, lease_clock::time_point began)
+    const core& self, std::string key, effect kind, const failure_ptr& failure, lease_clock::time_point began)
 {
     error_context context{.key = std::move(key), .backend = self.backend_name(), .elapsed = lease_clock::now() - began};
-    if (why && why->code == errc::invalid_options) {
-        context.detail = why->detail;
-        throw validation_error(why->code, std::move(context));
+    if (failure && failure->code == errc::invalid_options) {
+        context.detail = failure->detail;
+        throw validation_error(failure->code, std::move(context));
     }
-    throw_unanswered(self, why, what, std::move(context));
+    throw_unanswered(self, failure, kind, std::move(context));
 }
 
 std::function<void(adapter&, completion<list_outcome>)> make_query(listing_request request)
@@ -61,13 +61,13 @@ asio::awaitable<void> let_others_run(const core& self, const std::string& cursor
 asio::awaitable<list_outcome> ask(std::shared_ptr<core> self, listing_request request)
 {
     auto key = request.filter.key.value_or("");
-    const auto what = request.action == listing_action::list ? effect::none : effect::writes;
+    const auto kind = request.action == listing_action::list ? effect::none : effect::writes;
     co_await let_others_run(*self, request.cursor);
     throw_if_unable(*self, key);
     const auto began = lease_clock::now();
     auto answer = co_await request_answer(self, make_query(std::move(request)));
     if (answer.error)
-        throw_failed_query(*self, std::move(key), what, answer.error, began);
+        throw_failed_query(*self, std::move(key), kind, answer.error, began);
     co_return answer;
 }
 
@@ -85,8 +85,8 @@ public:
         // A key that the backend moves while the pages are read may appear again on another page.
         std::erase_if(page, [&](const lock_status& each) { return known_.contains(each.key); });
         for (auto& each : page) {
-            const auto when = order_ == list_order::newest_first ? each.created : std::nullopt;
-            added_.push_back(all_.emplace(when, std::move(each)));
+            const auto created = order_ == list_order::newest_first ? each.created : std::nullopt;
+            added_.push_back(all_.emplace(created, std::move(each)));
         }
         for (const auto& each : added_) {
             if (!is_last)
@@ -199,7 +199,8 @@ asio::awaitable<std::vector<lock_status>> break_lock(std::shared_ptr<core> self,
     throw_if_unable(*self, key);
     const auto began = lease_clock::now();
     auto query = make_query({.action = listing_action::break_key, .filter = {.key = key}});
-    auto broken = co_await break_locks(self, [key](const record& held) { return held.key() == key; }, std::move(query));
+    auto broken =
+        co_await break_locks(self, [key](const record& record) { return record.key() == key; }, std::move(query));
     if (broken.error)
         throw_failed_query(*self, std::move(key), effect::writes, broken.error, began);
     co_return std::move(broken.locks);
@@ -210,16 +211,16 @@ std::vector<held_lock> held_locks(core& self)
     std::vector<held_lock> result;
     const std::lock_guard guard(self.mutex);
     const auto now = lease_clock::now();
-    for (const record& held : self.leases.all()) {
-        const auto ends = held.lease().valid_until();
-        if (ends <= now || held.group_in_progress)
+    for (const record& record : self.leases.all()) {
+        const auto ends = record.lease().valid_until();
+        if (ends <= now || record.group_in_progress)
             continue;
         held_lock& seen = result.emplace_back();
-        seen.key = held.key();
-        seen.group = held.owner().group;
-        seen.mode = held.mode();
-        seen.fence = held.lease_state().fence;
-        seen.ttl = held.ttl();
+        seen.key = record.key();
+        seen.group = record.owner().group;
+        seen.mode = record.mode();
+        seen.fence = record.lease_state().fence;
+        seen.ttl = record.ttl();
         if (ends != lease_clock::time_point::max())
             seen.valid_for = ends - now;
     }
@@ -258,7 +259,7 @@ locker_stats stats(core& self)
         // An expiry is detected only if somebody waits for it, so expired locks are excluded here.
         const auto now = lease_clock::now();
         result.held = static_cast<std::uint64_t>(std::count_if(self.leases.all().begin(), self.leases.all().end(),
-            [now](const record& held) { return !held.group_in_progress && now < held.lease().valid_until(); }));
+            [now](const record& record) { return !record.group_in_progress && now < record.lease().valid_until(); }));
     }
     result.unproven += self.backend->unproven();
     result.reconnects = self.backend->reconnects();

@@ -67,14 +67,14 @@ public:
     explicit warning_reporter(const core& self) : self_(self) {}
 
     void reset() noexcept { last_ = {}; }
-    void report(const boost::system::system_error& why)
+    void report(const boost::system::system_error& exception)
     {
         // The loss of the purge lock has already been reported.
-        if (why.code() == errc::not_held || std::exchange(last_, why.code()) == why.code())
+        if (exception.code() == errc::not_held || std::exchange(last_, exception.code()) == exception.code())
             return;
         if (self_.options.observer && !self_.closed_to_new) {
-            self_.options.observer->warning(
-                self_.backend->traits().name, std::string("the background purge will be repeated: ") + why.what());
+            self_.options.observer->warning(self_.backend->traits().name,
+                std::string("the background purge will be repeated: ") + exception.what());
         }
     }
 
@@ -94,9 +94,9 @@ asio::awaitable<void> purge_in_background(std::shared_ptr<core> self)
             if (purge_lock)
                 co_await purge_all(self, *purge_lock);
             warnings.reset();
-        } catch (const boost::system::system_error& why) {
+        } catch (const boost::system::system_error& exception) {
             // An error of the backend, or of the operating system, which may have no randomness for a token.
-            warnings.report(why);
+            warnings.report(exception);
         } catch (const std::bad_alloc&) {
             // Memory may be available at the next attempt.
             continue;

@@ -13,9 +13,9 @@ std::vector<record::ptr> find_held(core& self, const record_filter& which)
 {
     std::vector<record::ptr> found;
     const std::lock_guard guard(self.mutex);
-    for (record& held : self.leases.all()) {
-        if (which(held))
-            found.emplace_back(&held);
+    for (auto& each : self.leases.all()) {
+        if (which(each))
+            found.emplace_back(&each);
     }
     return found;
 }
@@ -23,20 +23,20 @@ std::vector<record::ptr> find_held(core& self, const record_filter& which)
 void on_broken(core& self, const record_filter& which, const std::vector<record::ptr>& held_before, bool succeeded)
 {
     self.update([&](deferred_actions& actions) {
-        for (const auto& held : held_before) {
+        for (const auto& each : held_before) {
             if (succeeded)
-                self.begin_ending(*held, lost_reason::broken, actions);
+                self.begin_ending(*each, lost_reason::broken, actions);
         }
         // An immediate backend reports the claims that it breaks.
         if (!self.can.immediate && !COLOCK_DEFECT(break_beside_grant)) {
-            for (record& held : self.leases.all()) {
-                if (which(held)) {
+            for (auto& each : self.leases.all()) {
+                if (which(each)) {
                     COLOCK_SOMETIMES(lock_is_granted_beside_a_break);
-                    self.leases.verify(held, actions);
+                    self.leases.verify(each, actions);
                 }
             }
-            const auto verify_if_granted = [&](record& wanted) {
-                wanted.is_to_be_verified |= wanted.in_flight == operation::create && which(wanted);
+            const auto verify_if_granted = [&](record& record) {
+                record.is_to_be_verified |= record.in_flight == operation::create && which(record);
             };
             self.queues.for_each(verify_if_granted);
             std::for_each(self.single_attempts.begin(), self.single_attempts.end(), verify_if_granted);

@@ -35,11 +35,11 @@ struct term
     /// When the body was called; empty if it was not.
     std::optional<lease_clock::time_point> began{};
 
-    static asio::awaitable<void> run(void* object, leadership& held)
+    static asio::awaitable<void> run(void* object, leadership& handle)
     {
         auto& self = *static_cast<term*>(object);
         self.began = lease_clock::now();
-        return self.body.run(self.body.object, held);
+        return self.body.run(self.body.object, handle);
     }
     [[nodiscard]] body_ref<leadership> ref() noexcept { return {this, &run, nullptr}; }
 };
@@ -103,13 +103,13 @@ void throw_if_no_leaders(const core& self, const std::string& key)
 asio::awaitable<leadership> campaign(std::shared_ptr<core> self, std::string key, acquire_options options)
 {
     const auto mode = options.mode;
-    auto wanted = prepare(self, std::move(key), std::move(options), renewal::automatic, true);
-    if (!wanted->acquire().refused && mode != lock_mode::exclusive) {
-        wanted->acquire().refused = std::make_unique<const failure>(
+    auto record = prepare(self, std::move(key), std::move(options), renewal::automatic, true);
+    if (!record->acquire().refused && mode != lock_mode::exclusive) {
+        record->acquire().refused = std::make_unique<const failure>(
             failure{.code = errc::invalid_options, .detail = "an election has one leader; its mode is exclusive"});
     }
-    wanted->is_leadership = true;
-    co_return core::handles::make_leadership(co_await acquire(std::move(self), std::move(wanted)));
+    record->is_leadership = true;
+    co_return core::handles::make_leadership(co_await acquire(std::move(self), std::move(record)));
 }
 
 asio::awaitable<void> run_terms(
@@ -124,7 +124,7 @@ asio::awaitable<void> run_terms(
         } catch (...) {
             failure = std::current_exception();
         }
-        const auto ended = lease_clock::now();
+        const auto end = lease_clock::now();
         throw_if_cancelled(co_await asio::this_coro::cancellation_state);
         if (self->closed_to_new)
             co_return;
@@ -137,12 +137,12 @@ asio::awaitable<void> run_terms(
         const bool lost = is_lost(failure, key);
         if (!lost && !current.began)
             std::rethrow_exception(std::move(failure));
-        const bool was_long = current.began && ended - *current.began >= longest_delay;
+        const bool was_long = current.began && end - *current.began >= longest_delay;
         delay = was_long ? shortest_delay : std::clamp(2 * delay, shortest_delay, longest_delay);
         if (!lost)
             report_exception(*self, key, failure, delay);
         failure = nullptr;
-        co_await pause(self, saturating_add(ended, delay));
+        co_await pause(self, saturating_add(end, delay));
     }
 }
 

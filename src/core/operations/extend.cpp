@@ -13,11 +13,11 @@
 
 namespace colock::inline v0::detail::operations {
 
-void check_extend(const core& self, const record& held, std::chrono::milliseconds ttl)
+void check_extend(const core& self, const record& record, std::chrono::milliseconds ttl)
 {
     using namespace std::chrono_literals;
-    error_context context{.key = held.key(), .backend = self.backend_name()};
-    if (held.ttl() == 0ms) {
+    error_context context{.key = record.key(), .backend = self.backend_name()};
+    if (record.ttl() == 0ms) {
         context.detail = "the lock has no ttl, there is nothing to extend; acquire it with one";
         throw validation_error(errc::invalid_ttl, std::move(context));
     }
@@ -39,12 +39,11 @@ void check_new_ttl(const core& self, std::chrono::milliseconds ttl, error_contex
 namespace {
 
 /// \param began when the call began
-bool begin_extend(core& self, const record::ptr& held, std::chrono::milliseconds ttl, lease_clock::time_point began,
+bool begin_extend(core& self, const record::ptr& record, std::chrono::milliseconds ttl, lease_clock::time_point began,
     const std::shared_ptr<std::optional<extend_outcome>>& result, std::uint32_t& seen)
 {
-    record& subject = *held;
     const auto throw_not_held = [&](lost_reason reason) {
-        auto context = context_of_held(self, subject, began, 0);
+        auto context = context_of_held(self, *record, began, 0);
         context.detail = lease_end_text(reason);
         throw extend_error(errc::not_held, std::move(context));
     };
@@ -53,58 +52,58 @@ bool begin_extend(core& self, const record::ptr& held, std::chrono::milliseconds
         std::unique_lock guard(self.mutex);
         if (self.is_backend_gone()) {
             guard.unlock();
-            throw extend_error(errc::shutting_down, context_of_held(self, subject, began, 0));
+            throw extend_error(errc::shutting_down, context_of_held(self, *record, began, 0));
         }
-        if (subject.current_phase() != phase::held) {
-            const auto reason = subject.end_reason.value_or(lost_reason::released);
+        if (record->current_phase() != phase::held) {
+            const auto reason = record->end_reason.value_or(lost_reason::released);
             guard.unlock();
             throw_not_held(reason);
         }
         const auto now = lease_clock::now();
-        if (subject.lease().has_ended(now)) {
+        if (record->lease().has_ended(now)) {
             guard.unlock();
-            const auto reason = lease_table::end_reason_of(subject, now);
-            self.declare_lost(held, reason);
+            const auto reason = lease_table::end_reason_of(*record, now);
+            self.declare_lost(record, reason);
             throw_not_held(reason);
         }
-        seen = subject.version;
-        if (subject.in_flight != operation::none)
+        seen = record->version;
+        if (record->in_flight != operation::none)
             return false;
-        actions.add_request(deferred_actions::action::renew, subject);
-        subject.set_operation_start(now);
-        self.leases.apply_requested_ttl(subject, ttl, actions);
-        subject.in_flight = operation::extend;
-        subject.lease_state().extension.ttl = ttl;
-        subject.lease_state().extension.result = result;
-        self.leases.reschedule(subject);
+        actions.add_request(deferred_actions::action::renew, *record);
+        record->set_operation_start(now);
+        self.leases.apply_requested_ttl(*record, ttl, actions);
+        record->in_flight = operation::extend;
+        record->lease_state().extension.ttl = ttl;
+        record->lease_state().extension.result = result;
+        self.leases.reschedule(*record);
     }
     actions.run(self);
     return true;
 }
 
 void throw_if_not_extended(
-    core& self, const record& held, lease_clock::time_point began, const std::optional<extend_outcome>& result)
+    core& self, const record& record, lease_clock::time_point began, const std::optional<extend_outcome>& result)
 {
-    auto context = context_of_held(self, held, began, 1);
+    auto context = context_of_held(self, record, began, 1);
     error_code code;
-    failure_ptr why;
+    failure_ptr failure;
     {
         const std::lock_guard guard(self.mutex);
-        if (result && result->status == extend_status::extended && held.current_phase() == phase::held)
+        if (result && result->status == extend_status::extended && record.current_phase() == phase::held)
             return;
         if (result && result->status == extend_status::failed) {
-            why = result->error;
+            failure = result->error;
         } else if (result) {
             code = errc::not_held;
-            if (held.end_reason)
-                context.detail = lease_end_text(*held.end_reason);
+            if (record.end_reason)
+                context.detail = lease_end_text(*record.end_reason);
         }
     }
     if (!code) {
-        why = why ? why : unanswered(self);
-        code = why->code;
-        context.cause = why->cause;
-        context.detail = why->detail;
+        failure = failure ? failure : unanswered(self);
+        code = failure->code;
+        context.cause = failure->cause;
+        context.detail = failure->detail;
     }
     throw extend_error(code, std::move(context));
 }
@@ -115,14 +114,14 @@ public:
     using result_type = void;
     static constexpr bool checks_cancellation = false;
 
-    extend_operation(std::shared_ptr<core> owner, record::ptr held, std::chrono::milliseconds ttl)
-        : held_operation(std::move(owner), std::move(held)), ttl_(ttl)
+    extend_operation(std::shared_ptr<core> owner, record::ptr record, std::chrono::milliseconds ttl)
+        : held_operation(std::move(owner), std::move(record)), ttl_(ttl)
     {
     }
 
     [[nodiscard]] bool begin()
     {
-        check_extend(*core_, *held_, ttl_);
+        check_extend(*core_, *record_, ttl_);
         return false;
     }
 
@@ -131,16 +130,16 @@ public:
         std::uint32_t seen = 0;
         if (!until_) {
             // A renewal or another extend may be in flight.
-            if (!begin_extend(*core_, held_, ttl_, began_, result_, seen))
-                return awaited_change{held_.get(), seen};
+            if (!begin_extend(*core_, record_, ttl_, began_, result_, seen))
+                return awaited_change{record_.get(), seen};
             until_ = core_->answer_deadline(lease_clock::now());
         }
-        if (!await_result(*core_, *held_, *result_, *until_, seen))
+        if (!await_result(*core_, *record_, *result_, *until_, seen))
             return std::nullopt;
-        return awaited_change{held_.get(), seen};
+        return awaited_change{record_.get(), seen};
     }
 
-    void result() { throw_if_not_extended(*core_, *held_, began_, *result_); }
+    void result() { throw_if_not_extended(*core_, *record_, began_, *result_); }
 
 private:
     const std::chrono::milliseconds ttl_;
@@ -152,58 +151,58 @@ private:
 
 } // namespace
 
-asio::awaitable<void> extend(std::shared_ptr<core> self, record::ptr held, std::chrono::milliseconds ttl)
+asio::awaitable<void> extend(std::shared_ptr<core> self, record::ptr record, std::chrono::milliseconds ttl)
 {
-    return await_operation<extend_operation>(std::move(self), std::move(held), ttl);
+    return await_operation<extend_operation>(std::move(self), std::move(record), ttl);
 }
 
 void start_extend(
-    operation_handler<void> handler, std::shared_ptr<core> self, record::ptr held, std::chrono::milliseconds ttl)
+    operation_handler<void> handler, std::shared_ptr<core> self, record::ptr record, std::chrono::milliseconds ttl)
 {
-    start_operation<extend_operation>(std::move(handler), std::move(self), std::move(held), ttl);
+    start_operation<extend_operation>(std::move(handler), std::move(self), std::move(record), ttl);
 }
 
 asio::awaitable<std::vector<error_code>> extend_each(
-    std::shared_ptr<core> self, std::vector<record::ptr> held, std::chrono::milliseconds ttl)
+    std::shared_ptr<core> self, std::vector<record::ptr> records, std::chrono::milliseconds ttl)
 {
     const auto began = lease_clock::now();
-    std::vector<error_code> failures(held.size());
+    std::vector<error_code> failures(records.size());
     struct extend_request
     {
         std::shared_ptr<std::optional<extend_outcome>> result = std::make_shared<std::optional<extend_outcome>>();
         std::uint32_t seen = 0;
-        bool begun = false;
+        bool is_started = false;
     };
-    std::vector<extend_request> requests(held.size());
+    std::vector<extend_request> requests(records.size());
     const auto begin = [&](std::size_t i) {
         try {
-            requests[i].begun = begin_extend(*self, held[i], ttl, began, requests[i].result, requests[i].seen);
+            requests[i].is_started = begin_extend(*self, records[i], ttl, began, requests[i].result, requests[i].seen);
         } catch (const extend_error& failed) {
             failures[i] = failed.code();
         }
     };
     // The loss of a lock that has ended is reported inside the call, and the observer may take its time.
-    std::vector<std::size_t> ended;
-    for (std::size_t i = 0; i < held.size(); ++i) {
-        if (held[i]->lease().has_ended(began))
-            ended.push_back(i);
+    std::vector<std::size_t> expired;
+    for (std::size_t i = 0; i < records.size(); ++i) {
+        if (records[i]->lease().has_ended(began))
+            expired.push_back(i);
         else
             begin(i);
     }
-    std::ranges::for_each(ended, begin);
+    std::ranges::for_each(expired, begin);
     const auto until = self->answer_deadline(lease_clock::now());
-    for (std::size_t i = 0; i < held.size(); ++i) {
+    for (std::size_t i = 0; i < records.size(); ++i) {
         auto deadline = until;
-        for (; !requests[i].begun && !failures[i]; begin(i)) {
-            co_await self->async_wait(*held[i], requests[i].seen);
+        for (; !requests[i].is_started && !failures[i]; begin(i)) {
+            co_await self->async_wait(*records[i], requests[i].seen);
             deadline = self->answer_deadline(lease_clock::now());
         }
         if (failures[i])
             continue;
-        while (await_result(*self, *held[i], *requests[i].result, deadline, requests[i].seen))
-            co_await self->async_wait(*held[i], requests[i].seen);
+        while (await_result(*self, *records[i], *requests[i].result, deadline, requests[i].seen))
+            co_await self->async_wait(*records[i], requests[i].seen);
         try {
-            throw_if_not_extended(*self, *held[i], began, *requests[i].result);
+            throw_if_not_extended(*self, *records[i], began, *requests[i].result);
         } catch (const extend_error& failed) {
             failures[i] = failed.code();
         }

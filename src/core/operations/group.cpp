@@ -95,20 +95,20 @@ error_context context_of(const core& self, const std::string& id)
 }
 
 template <class Error>
-[[noreturn]] void throw_failed(const core& self, const std::string& id, const failure& why)
+[[noreturn]] void throw_failed(const core& self, const std::string& id, const failure& failure)
 {
     auto context = context_of(self, id);
     context.attempts = 1;
-    context.cause = why.cause;
-    context.detail += why.detail.empty() ? "" : ": " + why.detail;
-    throw Error(why.code, std::move(context));
+    context.cause = failure.cause;
+    context.detail += failure.detail.empty() ? "" : ": " + failure.detail;
+    throw Error(failure.code, std::move(context));
 }
 
 std::function<void(adapter&, completion<group_outcome>)> make_group_request(
-    std::string id, group_action what, milliseconds ttl)
+    std::string id, group_action action, milliseconds ttl)
 {
-    return [id = std::move(id), what, ttl](adapter& backend, completion<group_outcome> done) {
-        backend.start_group(id, what, ttl, std::move(done));
+    return [id = std::move(id), action, ttl](adapter& backend, completion<group_outcome> done) {
+        backend.start_group(id, action, ttl, std::move(done));
     };
 }
 
@@ -176,7 +176,7 @@ asio::awaitable<reports> release_group(std::shared_ptr<core> self, std::string i
     if (self->dead)
         throw release_error(errc::shutting_down, context_of(*self, id));
     auto others = co_await detail::break_locks(
-        self, [id](const record& held) { return held.owner().group == id; },
+        self, [id](const record& record) { return record.owner().group == id; },
         make_group_request(id, group_action::release, milliseconds(0)));
     if (others.error)
         throw_failed<release_error>(*self, id, *others.error);
@@ -188,18 +188,18 @@ asio::awaitable<reports> release_group(std::shared_ptr<core> self, std::string i
 
 lock_group detail::operations::group(std::shared_ptr<core> self, std::string id)
 {
-    const auto refuse = [&](errc code, std::string why) {
-        throw validation_error(code, {.backend = self->backend_name(), .detail = std::move(why)});
+    const auto refuse = [&](errc code, std::string text) {
+        throw validation_error(code, {.backend = self->backend_name(), .detail = std::move(text)});
     };
-    const bool given = !id.empty();
+    const bool has_id = !id.empty();
     if (const auto refused = check_label("the group's id", id))
         refuse(refused->code, refused->detail);
-    if (given && !self->can.groups)
+    if (has_id && !self->can.groups)
         refuse(
             errc::unsupported, self->backend_name() + " cannot access a group of locks by its id; leave the id empty");
-    if (!given)
+    if (!has_id)
         id = token::generate().hex();
-    return core::handles::make_group(std::move(self), std::move(id), {}, given);
+    return core::handles::make_group(std::move(self), std::move(id), {}, has_id);
 }
 
 lock_group& lock_group::operator=(lock_group&& other) noexcept
@@ -243,12 +243,12 @@ record::ptr prepare_member(const std::shared_ptr<core>& self, const std::string&
     std::string&& key, acquire_options&& options)
 {
     const bool is_member = std::ranges::find(locks, key, &lock::key) != locks.end();
-    auto wanted = detail::operations::prepare(self, std::move(key), std::move(options), renewal::manual, true, id);
-    if (is_member && !wanted->acquire().refused) {
-        wanted->acquire().refused = std::make_unique<const failure>(failure{.code = errc::invalid_options,
+    auto record = detail::operations::prepare(self, std::move(key), std::move(options), renewal::manual, true, id);
+    if (is_member && !record->acquire().refused) {
+        record->acquire().refused = std::make_unique<const failure>(failure{.code = errc::invalid_options,
             .detail = "the group already holds this key and would wait for itself; use the existing lock"});
     }
-    return wanted;
+    return record;
 }
 
 /// Adds an acquired lock to its group, and invokes the handler of the acquire.
@@ -284,15 +284,15 @@ asio::awaitable<void> lock_group::acquire(key_name key, acquire_options options)
 {
     if (!core_)
         throw_no_locker(std::move(key.name));
-    auto wanted = prepare_member(core_, id_, locks_, std::move(key.name), std::move(options));
-    locks_.push_back(co_await detail::operations::acquire(core_, std::move(wanted)));
+    auto record = prepare_member(core_, id_, locks_, std::move(key.name), std::move(options));
+    locks_.push_back(co_await detail::operations::acquire(core_, std::move(record)));
 }
 
 void lock_group::start_acquire(std::string&& key, acquire_options&& options, detail::operation_handler<void> handler)
 {
-    auto wanted = prepare_member(core_, id_, locks_, std::move(key), std::move(options));
+    auto record = prepare_member(core_, id_, locks_, std::move(key), std::move(options));
     detail::operations::start_prepared_acquire(
-        member_completion{std::move(handler), &locks_}, core_, std::move(wanted));
+        member_completion{std::move(handler), &locks_}, core_, std::move(record));
 }
 
 namespace {

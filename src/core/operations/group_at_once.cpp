@@ -12,18 +12,18 @@ namespace colock::inline v0::detail {
 
 namespace {
 
-void deliver(const std::vector<record::ptr>& wanted, create_all_outcome&& outcome)
+void deliver(const std::vector<record::ptr>& records, create_all_outcome&& outcome)
 {
-    for (std::size_t i = 0; i < wanted.size(); ++i) {
+    for (std::size_t i = 0; i < records.size(); ++i) {
         switch (outcome.status) {
         case create_status::granted:
-            wanted[i]->on_created(create_outcome::granted(i < outcome.fences.size() ? outcome.fences[i] : 0));
+            records[i]->on_created(create_outcome::granted(i < outcome.fences.size() ? outcome.fences[i] : 0));
             break;
         case create_status::busy:
-            wanted[i]->on_refused(i == outcome.which ? &outcome.why : nullptr);
+            records[i]->on_refused(i == outcome.which ? &outcome.why : nullptr);
             break;
         case create_status::failed:
-            wanted[i]->on_created(create_outcome::failed(outcome.why.error));
+            records[i]->on_created(create_outcome::failed(outcome.why.error));
             break;
         }
     }
@@ -31,21 +31,22 @@ void deliver(const std::vector<record::ptr>& wanted, create_all_outcome&& outcom
 
 } // namespace
 
-bool attempt_all(core& self, const std::vector<record::ptr>& wanted, bool is_retry)
+bool attempt_all(core& self, const std::vector<record::ptr>& records, bool is_retry)
 {
     // These allocations may throw std::bad_alloc, so they precede everything that would have to be undone.
-    std::vector<claim_ptr> claims(wanted.begin(), wanted.end());
-    completion<create_all_outcome> done([wanted](create_all_outcome outcome) { deliver(wanted, std::move(outcome)); });
+    std::vector<claim_ptr> claims(records.begin(), records.end());
+    completion<create_all_outcome> done(
+        [records](create_all_outcome outcome) { deliver(records, std::move(outcome)); });
     {
         deferred_actions actions;
         const auto now = lease_clock::now();
         const std::lock_guard guard(self.mutex);
-        if (std::ranges::any_of(wanted, [&](const auto& each) { return self.queues.find(*each) != nullptr; }))
+        if (std::ranges::any_of(records, [&](const auto& each) { return self.queues.find(*each) != nullptr; }))
             return false;
         // Each claim is alone in its queue, so nobody is woken.
-        for (const auto& each : wanted)
+        for (const auto& each : records)
             self.queues.enter(*each, false, actions.wakes);
-        for (const auto& each : wanted) {
+        for (const auto& each : records) {
             each->sends_create();
             each->set_operation_start(now);
         }
@@ -53,40 +54,40 @@ bool attempt_all(core& self, const std::vector<record::ptr>& wanted, bool is_ret
             ++self.stats.retries;
     }
     self.start_request(
-        *wanted.front(), [&](adapter& backend) { backend.start_create_all(std::move(claims), std::move(done)); },
-        [&](const failure_ptr& why) {
-            deliver(wanted, {.status = create_status::failed, .why = create_outcome::failed(why)});
+        *records.front(), [&](adapter& backend) { backend.start_create_all(std::move(claims), std::move(done)); },
+        [&](const failure_ptr& failure) {
+            deliver(records, {.status = create_status::failed, .why = create_outcome::failed(failure)});
         });
     return true;
 }
 
-bool must_await_batch(core& self, record& wanted, retry_schedule& schedule, std::uint32_t& seen)
+bool must_await_batch(core& self, record& record, retry_schedule& schedule, std::uint32_t& seen)
 {
     std::optional<last_answer> last;
     {
         const auto now = lease_clock::now();
         const std::lock_guard guard(self.mutex);
-        if (wanted.current_phase() != phase::acquiring || wanted.in_flight == operation::none)
+        if (record.current_phase() != phase::acquiring || record.in_flight == operation::none)
             return false;
         if (now >= schedule.deadline())
-            last = answer_to(self, wanted, now);
-        self.timers.schedule_wait(wanted, schedule.deadline());
-        seen = wanted.version;
+            last = answer_to(self, record, now);
+        self.timers.schedule_wait(record, schedule.deadline());
+        seen = record.version;
     }
     if (self.closed_to_new.load(std::memory_order_relaxed))
-        throw_shutting_down(self, wanted);
+        throw_shutting_down(self, record);
     if (last)
-        throw_retries_ended(self, wanted, schedule, *last);
+        throw_retries_ended(self, record, schedule, *last);
     return true;
 }
 
-std::optional<batch_refusal> take_batch_answer(core& self, const std::vector<record::ptr>& wanted)
+std::optional<batch_refusal> take_batch_answer(core& self, const std::vector<record::ptr>& records)
 {
     const auto now = lease_clock::now();
     return self.update([&](deferred_actions& actions) {
         std::optional<batch_refusal> refused;
-        for (std::size_t i = 0; i < wanted.size(); ++i) {
-            record& each = *wanted[i];
+        for (std::size_t i = 0; i < records.size(); ++i) {
+            record& each = *records[i];
             if (each.current_phase() != phase::acquiring)
                 continue;
             if (std::exchange(each.acquire().outcome_ready, false) && !refused)
@@ -97,7 +98,7 @@ std::optional<batch_refusal> take_batch_answer(core& self, const std::vector<rec
             if (i > 0)
                 self.queues.leave(each, actions.wakes);
         }
-        if (auto* const queue = self.queues.find(*wanted.front()); refused && queue)
+        if (auto* const queue = self.queues.find(*records.front()); refused && queue)
             // Others that wait for the first key must not be told the holder of another key.
             queue->answer = refused->which == 0
                                 ? last_answer::from(refused->answer, holder_expiry(refused->answer, now))

@@ -25,30 +25,31 @@ public:
     [[nodiscard]] core& owner() const noexcept { return *core_; }
 
 protected:
-    held_operation(std::shared_ptr<core>&& owner, record::ptr&& held) : core_(std::move(owner)), held_(std::move(held))
+    held_operation(std::shared_ptr<core>&& owner, record::ptr&& record)
+        : core_(std::move(owner)), record_(std::move(record))
     {
     }
     ~held_operation() = default;
 
     const std::shared_ptr<core> core_;
-    const record::ptr held_;
+    const record::ptr record_;
 };
 
-/// Returns whether the caller has to wait for the result of a request for `held`, and stores in `seen` the version at
+/// Returns whether the caller has to wait for the result of a request for `record`, and stores in `seen` the version at
 /// which there was no result. Otherwise the result has arrived, or the caller must not wait any longer.
 template <class Outcome>
-bool await_result(
-    core& self, record& held, const std::optional<Outcome>& result, lease_clock::time_point until, std::uint32_t& seen)
+bool await_result(core& self, record& record, const std::optional<Outcome>& result, lease_clock::time_point until,
+    std::uint32_t& seen)
 {
     const std::lock_guard guard(self.mutex);
-    if (result || held.current_phase() == phase::ended || self.is_backend_gone() || lease_clock::now() >= until)
+    if (result || record.current_phase() == phase::ended || self.is_backend_gone() || lease_clock::now() >= until)
         return false;
-    held.lease_state().answer_by = std::min(held.lease_state().answer_by, until);
-    if (held.current_phase() == phase::held)
-        self.leases.reschedule(held);
+    record.lease_state().answer_by = std::min(record.lease_state().answer_by, until);
+    if (record.current_phase() == phase::held)
+        self.leases.reschedule(record);
     else
-        self.timers.schedule_wait(held, std::min(held.release_state().retry_at, held.lease_state().answer_by));
-    seen = held.version;
+        self.timers.schedule_wait(record, std::min(record.release_state().retry_at, record.lease_state().answer_by));
+    seen = record.version;
     return true;
 }
 

@@ -24,28 +24,28 @@ enum class query_start : unsigned char
     ended,
 };
 
-query_start begin_is_valid(core& self, const record::ptr& held,
+query_start begin_is_valid(core& self, const record::ptr& record,
     const std::shared_ptr<std::optional<valid_outcome>>& result, std::uint32_t& seen)
 {
     {
         const std::lock_guard guard(self.mutex);
         if (self.is_backend_gone())
             return query_start::no_context;
-        if (held->current_phase() != phase::held)
+        if (record->current_phase() != phase::held)
             return query_start::ended;
-        seen = held->version;
-        if (held->in_flight != operation::none)
+        seen = record->version;
+        if (record->in_flight != operation::none)
             return query_start::busy;
-        held->in_flight = operation::query;
-        held->set_operation_start(lease_clock::now());
+        record->in_flight = operation::query;
+        record->set_operation_start(lease_clock::now());
     }
-    const auto answered = [held, result](valid_outcome outcome) {
-        if (const pinned_core alive{*held})
-            alive->on_checked(*held, std::move(outcome), result.get());
+    const auto answered = [record, result](valid_outcome outcome) {
+        if (const pinned_core alive{*record})
+            alive->on_checked(*record, std::move(outcome), result.get());
     };
     self.start_request(
-        *held, [&](adapter& backend) { backend.start_is_valid(held, answered); },
-        [&](const failure_ptr& why) { answered({.error = why}); });
+        *record, [&](adapter& backend) { backend.start_is_valid(record, answered); },
+        [&](const failure_ptr& failure) { answered({.error = failure}); });
     return query_start::started;
 }
 
@@ -55,8 +55,8 @@ public:
     using result_type = bool;
     static constexpr bool checks_cancellation = false;
 
-    is_valid_operation(std::shared_ptr<core> owner, record::ptr held)
-        : held_operation(std::move(owner), std::move(held))
+    is_valid_operation(std::shared_ptr<core> owner, record::ptr record)
+        : held_operation(std::move(owner), std::move(record))
     {
     }
 
@@ -66,21 +66,21 @@ public:
     {
         std::uint32_t seen = 0;
         if (!until_) {
-            switch (begin_is_valid(*core_, held_, result_, seen)) {
+            switch (begin_is_valid(*core_, record_, result_, seen)) {
             case query_start::no_context:
-                throw error(errc::shutting_down, context_of_held(*core_, *held_, began_, 0));
+                throw error(errc::shutting_down, context_of_held(*core_, *record_, began_, 0));
             case query_start::ended:
                 return std::nullopt;
             case query_start::busy:
-                return awaited_change{held_.get(), seen};
+                return awaited_change{record_.get(), seen};
             case query_start::started:
                 until_ = core_->answer_deadline(lease_clock::now());
                 break;
             }
         }
-        if (!await_result(*core_, *held_, *result_, *until_, seen))
+        if (!await_result(*core_, *record_, *result_, *until_, seen))
             return std::nullopt;
-        return awaited_change{held_.get(), seen};
+        return awaited_change{record_.get(), seen};
     }
 
     [[nodiscard]] bool result()
@@ -92,11 +92,11 @@ public:
         {
             const std::lock_guard guard(core_->mutex);
             answer = *result_;
-            still_held = held_->current_phase() == phase::held;
+            still_held = record_->current_phase() == phase::held;
         }
         if (!answer || answer->error)
             throw_unanswered(
-                *core_, answer ? answer->error : nullptr, effect::none, context_of_held(*core_, *held_, began_, 1));
+                *core_, answer ? answer->error : nullptr, effect::none, context_of_held(*core_, *record_, began_, 1));
         return still_held && answer->valid;
     }
 
@@ -111,15 +111,16 @@ private:
 class lease_listener
 {
 public:
-    /// \param notified a condition that is notified of the end, in addition to that of `held`; may be null
-    lease_listener(core& owner, record::ptr held, condition* notified = nullptr) : core_(owner), held_(std::move(held))
+    /// \param notified a condition that is notified of the end, in addition to that of `record`; may be null
+    lease_listener(core& owner, record::ptr record, condition* notified = nullptr)
+        : core_(owner), record_(std::move(record))
     {
         const std::lock_guard guard(core_.mutex);
         if (notified) {
             on_end_.notified = notified;
-            held_->lease_state().end_listeners.push_back(on_end_);
+            record_->lease_state().end_listeners.push_back(on_end_);
         }
-        held_->lease_state().plan.add_listener();
+        record_->lease_state().plan.add_listener();
         reschedule();
     }
     lease_listener(const lease_listener&) = delete;
@@ -129,27 +130,27 @@ public:
         const std::lock_guard guard(core_.mutex);
         if (on_end_.is_linked())
             on_end_.unlink();
-        held_->lease_state().plan.remove_listener();
+        record_->lease_state().plan.remove_listener();
         reschedule();
     }
 
-    [[nodiscard]] record& held() const noexcept { return *held_; }
+    [[nodiscard]] record& held() const noexcept { return *record_; }
     /// Returns why the lease has ended, if it has. The mutex must be held.
     [[nodiscard]] std::optional<lost_reason> end_reason() const noexcept
     {
         // Without the adapter's context there is no timer that detects the end.
-        return !held_->end_reason && core_.dead ? lost_reason::shutting_down : held_->end_reason;
+        return !record_->end_reason && core_.dead ? lost_reason::shutting_down : record_->end_reason;
     }
 
 private:
     void reschedule()
     {
-        if (held_->current_phase() == phase::held)
-            core_.leases.reschedule(*held_);
+        if (record_->current_phase() == phase::held)
+            core_.leases.reschedule(*record_);
     }
 
     core& core_;
-    record::ptr held_;
+    record::ptr record_;
     end_listener on_end_;
 };
 
@@ -160,7 +161,10 @@ public:
     using result_type = lost_reason;
     static constexpr bool checks_cancellation = true;
 
-    lost_operation(std::shared_ptr<core> owner, record::ptr held) : held_operation(std::move(owner), std::move(held)) {}
+    lost_operation(std::shared_ptr<core> owner, record::ptr record)
+        : held_operation(std::move(owner), std::move(record))
+    {
+    }
 
     [[nodiscard]] static bool begin() noexcept { return false; }
 
@@ -170,13 +174,13 @@ public:
         reason_ = listener_.end_reason();
         if (reason_)
             return std::nullopt;
-        return awaited_change{held_.get(), held_->version};
+        return awaited_change{record_.get(), record_->version};
     }
 
     [[nodiscard]] lost_reason result() const { return *reason_; }
 
 private:
-    lease_listener listener_{*core_, held_};
+    lease_listener listener_{*core_, record_};
     std::optional<lost_reason> reason_;
 };
 
@@ -188,9 +192,9 @@ public:
     static constexpr on_close closing = on_close::keep_waiting;
     static constexpr bool checks_cancellation = true;
 
-    first_lost_operation(std::shared_ptr<core> owner, std::vector<record::ptr> held) : core_(std::move(owner))
+    first_lost_operation(std::shared_ptr<core> owner, std::vector<record::ptr> records) : core_(std::move(owner))
     {
-        for (auto& each : held)
+        for (auto& each : records)
             listeners_.emplace_back(*core_, std::move(each), &first_end_);
     }
     first_lost_operation(const first_lost_operation&) = delete;
@@ -224,34 +228,35 @@ private:
 
 } // namespace
 
-asio::awaitable<bool> is_valid(std::shared_ptr<core> self, record::ptr held)
+asio::awaitable<bool> is_valid(std::shared_ptr<core> self, record::ptr record)
 {
-    return await_operation<is_valid_operation>(std::move(self), std::move(held));
+    return await_operation<is_valid_operation>(std::move(self), std::move(record));
 }
 
-void start_is_valid(operation_handler<bool> handler, std::shared_ptr<core> self, record::ptr held)
+void start_is_valid(operation_handler<bool> handler, std::shared_ptr<core> self, record::ptr record)
 {
-    start_operation<is_valid_operation>(std::move(handler), std::move(self), std::move(held));
+    start_operation<is_valid_operation>(std::move(handler), std::move(self), std::move(record));
 }
 
-asio::awaitable<lost_reason> lost(std::shared_ptr<core> self, record::ptr held)
+asio::awaitable<lost_reason> lost(std::shared_ptr<core> self, record::ptr record)
 {
-    return await_operation<lost_operation>(std::move(self), std::move(held));
+    return await_operation<lost_operation>(std::move(self), std::move(record));
 }
 
-void start_lost(operation_handler<lost_reason> handler, std::shared_ptr<core> self, record::ptr held)
+void start_lost(operation_handler<lost_reason> handler, std::shared_ptr<core> self, record::ptr record)
 {
-    start_operation<lost_operation>(std::move(handler), std::move(self), std::move(held));
+    start_operation<lost_operation>(std::move(handler), std::move(self), std::move(record));
 }
 
-asio::awaitable<lost_lock> first_lost(std::shared_ptr<core> self, std::vector<record::ptr> held)
+asio::awaitable<lost_lock> first_lost(std::shared_ptr<core> self, std::vector<record::ptr> records)
 {
-    return await_operation<first_lost_operation>(std::move(self), std::move(held));
+    return await_operation<first_lost_operation>(std::move(self), std::move(records));
 }
 
-void start_first_lost(operation_handler<lost_lock> handler, std::shared_ptr<core> self, std::vector<record::ptr> held)
+void start_first_lost(
+    operation_handler<lost_lock> handler, std::shared_ptr<core> self, std::vector<record::ptr> records)
 {
-    start_operation<first_lost_operation>(std::move(handler), std::move(self), std::move(held));
+    start_operation<first_lost_operation>(std::move(handler), std::move(self), std::move(records));
 }
 
 } // namespace colock::inline v0::detail::operations

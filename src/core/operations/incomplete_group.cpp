@@ -8,12 +8,12 @@ namespace colock::inline v0::detail::operations {
 
 using namespace std::chrono_literals;
 
-void incomplete_group::add(record::ptr wanted)
+void incomplete_group::add(record::ptr record)
 {
-    renews_ = std::exchange(wanted->acquire().renews, wanted->ttl() > 0ms);
-    max_hold_ = std::exchange(wanted->acquire().max_hold, 0ms);
-    wanted->group_in_progress = &progress_;
-    all_.emplace_back(std::move(wanted));
+    renews_ = std::exchange(record->acquire().renews, record->ttl() > 0ms);
+    max_hold_ = std::exchange(record->acquire().max_hold, 0ms);
+    record->group_in_progress = &progress_;
+    all_.emplace_back(std::move(record));
 }
 
 void incomplete_group::set_awaited_claim(record* next)
@@ -36,16 +36,16 @@ bool incomplete_group::begin_renewals(lease_clock::time_point until, std::uint32
             return false;
         const auto now = lease_clock::now();
         for (auto& each : all_) {
-            record& held = *each.wanted;
+            record& record = *each.record;
             // The timer may be late.
-            if (held.lease().has_ended(now))
-                static_cast<void>(core_->leases.report_loss(held, actions));
+            if (record.lease().has_ended(now))
+                static_cast<void>(core_->leases.report_loss(record, actions));
             if (!needs_renewal(each, now) ||
-                (each.renewed_from != lease_clock::time_point() && held.lease().ttl_bound() > each.renewed_from))
+                (each.renewed_from != lease_clock::time_point() && record.lease().ttl_bound() > each.renewed_from))
                 continue;
             is_unanswered = true;
-            if (std::exchange(each.renewed_from, held.lease().ttl_bound()) == lease_clock::time_point())
-                core_->leases.start_renewal(held, now, actions);
+            if (std::exchange(each.renewed_from, record.lease().ttl_bound()) == lease_clock::time_point())
+                core_->leases.start_renewal(record, now, actions);
         }
         core_->timers.schedule_wait(progress_, until);
         seen = progress_.version;
@@ -61,7 +61,7 @@ bool incomplete_group::complete(bool& waits, lease_clock::time_point started)
             !std::ranges::all_of(all_, [&](const requested_lock& each) { return is_long_enough(each, now); }))
             return false;
         for (auto& each : all_)
-            core_->hand_out(*each.wanted, renews_, max_hold_, now);
+            core_->hand_out(*each.record, renews_, max_hold_, now);
         if (std::exchange(waits, false))
             core_->leases.end_wait(started);
         return true;
@@ -74,7 +74,7 @@ std::vector<lock> incomplete_group::take_locks()
     locks.reserve(all_.size());
     for (auto& each : all_) {
         each.on_exit.dismiss();
-        locks.push_back(record::make_lock(std::move(each.wanted), std::shared_ptr(core_)));
+        locks.push_back(record::make_lock(std::move(each.record), std::shared_ptr(core_)));
     }
     return locks;
 }
@@ -88,21 +88,21 @@ void incomplete_group::release_all() noexcept
     progress_.has_lost = false;
 }
 
-bool incomplete_group::needs_renewal(const requested_lock& of, lease_clock::time_point now) const
+bool incomplete_group::needs_renewal(const requested_lock& member, lease_clock::time_point now) const
 {
-    const auto ends = of.wanted->lease().ttl_bound();
-    const auto ttl = of.wanted->ttl();
+    const auto ends = member.record->lease().ttl_bound();
+    const auto ttl = member.record->ttl();
     const auto min_left = std::max<lease_clock::duration>(
         ttl - renewal_delay(ttl), core_->options.minimum_validity.value_or(std::chrono::milliseconds(0)));
     return ends != lease_clock::time_point::max() && ends - now < min_left;
 }
 
-bool incomplete_group::is_long_enough(const requested_lock& of, lease_clock::time_point now) const
+bool incomplete_group::is_long_enough(const requested_lock& member, lease_clock::time_point now) const
 {
-    if (of.wanted->lease().has_ended(now))
+    if (member.record->lease().has_ended(now))
         return false;
-    const auto min_left = core_->options.minimum_validity.value_or(std::max(10ms, of.wanted->ttl() / 10));
-    const auto ends = of.wanted->lease().ttl_bound();
+    const auto min_left = core_->options.minimum_validity.value_or(std::max(10ms, member.record->ttl() / 10));
+    const auto ends = member.record->lease().ttl_bound();
     return core_->can.immediate || ends == lease_clock::time_point::max() || ends - now >= min_left;
 }
 

@@ -19,12 +19,12 @@ namespace colock::inline v0::detail::operations {
 /// One lock of a group, from the first attempt until the group is complete or given up.
 struct requested_lock
 {
-    record::ptr wanted;
+    detail::record::ptr record;
     acquire_guard on_exit;
     /// The expiry of the lease before it was renewed for completion; zero if it was not renewed.
     lease_clock::time_point renewed_from{};
 
-    explicit requested_lock(record::ptr subject) : wanted(std::move(subject)), on_exit(wanted)
+    explicit requested_lock(record::ptr claim) : record(std::move(claim)), on_exit(record)
     {
         on_exit.reports = false;
         on_exit.enter_slow_path();
@@ -42,7 +42,7 @@ public:
     incomplete_group(const incomplete_group&) = delete;
     incomplete_group& operator=(const incomplete_group&) = delete;
 
-    void add(record::ptr wanted);
+    void add(record::ptr record);
     /// Returns the locks in the order in which they were added. They do not move in memory.
     [[nodiscard]] std::deque<requested_lock>& all() noexcept { return all_; }
     [[nodiscard]] requested_lock& first() noexcept { return all_.front(); }
@@ -71,9 +71,9 @@ public:
 
 private:
     /// Whether less time is left than two thirds of the TTL, or than the locker's `minimum_validity`.
-    [[nodiscard]] bool needs_renewal(const requested_lock& of, lease_clock::time_point now) const;
+    [[nodiscard]] bool needs_renewal(const requested_lock& member, lease_clock::time_point now) const;
     /// Applies the same requirement as to a grant that arrives from a backend whose answers take time.
-    [[nodiscard]] bool is_long_enough(const requested_lock& of, lease_clock::time_point now) const;
+    [[nodiscard]] bool is_long_enough(const requested_lock& member, lease_clock::time_point now) const;
 
     const std::shared_ptr<core> core_;
     /// Renewal and `max_hold` that apply to the locks when the group is complete.

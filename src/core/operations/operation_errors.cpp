@@ -23,36 +23,37 @@ std::chrono::nanoseconds elapsed_since(lease_clock::time_point started)
 
 } // namespace
 
-error_context context_of(const core& self, const record& wanted)
+error_context context_of(const core& self, const record& record)
 {
-    return {.key = wanted.key(),
+    return {.key = record.key(),
         .backend = self.backend_name(),
-        .attempts = wanted.attempts_made,
-        .elapsed = elapsed_since(wanted.started)};
+        .attempts = record.attempts_made,
+        .elapsed = elapsed_since(record.started)};
 }
 
-error_context context_of_held(const core& self, const record& held, lease_clock::time_point began, std::size_t attempts)
+error_context context_of_held(
+    const core& self, const record& record, lease_clock::time_point began, std::size_t attempts)
 {
-    return {.key = held.key(), .backend = self.backend_name(), .attempts = attempts, .elapsed = elapsed_since(began)};
+    return {.key = record.key(), .backend = self.backend_name(), .attempts = attempts, .elapsed = elapsed_since(began)};
 }
 
-void throw_failed(const failure& why, error_context context)
+void throw_failed(const failure& failure, error_context context)
 {
-    context.cause = why.cause;
-    context.detail = why.detail;
-    throw create_error(why.code, std::move(context));
+    context.cause = failure.cause;
+    context.detail = failure.detail;
+    throw create_error(failure.code, std::move(context));
 }
 
-void throw_shutting_down(const core& self, const record& wanted)
+void throw_shutting_down(const core& self, const record& record)
 {
-    throw create_error(errc::shutting_down, context_of(self, wanted));
+    throw create_error(errc::shutting_down, context_of(self, record));
 }
 
-void throw_refused(const core& self, const record& wanted)
+void throw_refused(const core& self, const record& record)
 {
-    auto context = context_of(self, wanted);
-    context.detail = wanted.acquire().refused->detail;
-    throw validation_error(wanted.acquire().refused->code, std::move(context));
+    auto context = context_of(self, record);
+    context.detail = record.acquire().refused->detail;
+    throw validation_error(record.acquire().refused->code, std::move(context));
 }
 
 std::string lease_end_text(lost_reason reason)
@@ -90,15 +91,15 @@ std::string holder_text(const last_answer& last)
 
 } // namespace
 
-last_answer answer_to(const core& self, const record& wanted, lease_clock::time_point now)
+last_answer answer_to(const core& self, const record& record, lease_clock::time_point now)
 {
-    const bool is_sent = wanted.in_flight != operation::none;
-    const auto& acquire = wanted.acquire();
-    if (!is_sent && wanted.attempts_made == 0)
+    const bool is_sent = record.in_flight != operation::none;
+    const auto& acquire = record.acquire();
+    if (!is_sent && record.attempts_made == 0)
         return answer_to_first(self, *acquire.queue, now);
     auto known = last_answer::from(acquire.outcome, acquire.plan.holder_expires());
     known.is_answered =
-        wanted.attempts_made > 0 && !(is_sent && self.answers.is_overdue(wanted.operation_start(), now));
+        record.attempts_made > 0 && !(is_sent && self.answers.is_overdue(record.operation_start(), now));
     known.is_in_flight = is_sent;
     // Some backends do not name the holder.
     if (acquire.queue && acquire.queue->holder)
@@ -109,9 +110,9 @@ last_answer answer_to(const core& self, const record& wanted, lease_clock::time_
 last_answer answer_to_first(const core& self, const key_queue& queue, lease_clock::time_point now)
 {
     if (queue.holder) {
-        last_answer held{.is_answered = true};
-        name_holder(held, *queue.holder);
-        return held;
+        last_answer record{.is_answered = true};
+        name_holder(record, *queue.holder);
+        return record;
     }
     last_answer known = queue.answer;
     const record& first = queue.members.front();
@@ -120,7 +121,7 @@ last_answer answer_to_first(const core& self, const key_queue& queue, lease_cloc
     return known;
 }
 
-failure_ptr why_not_busy(const core& self, const last_answer& last, const char* silence)
+failure_ptr failure_unless_busy(const core& self, const last_answer& last, const char* silence)
 {
     if (last.is_answered)
         return last.error;
@@ -131,13 +132,14 @@ failure_ptr why_not_busy(const core& self, const last_answer& last, const char* 
     return make_failure(last.is_in_flight ? errc::outcome_unknown : errc::unavailable, silence);
 }
 
-void throw_retries_ended(const core& self, const record& wanted, retry_schedule& schedule, const last_answer& last)
+void throw_retries_ended(const core& self, const record& record, retry_schedule& schedule, const last_answer& last)
 {
-    auto context = context_of(self, wanted);
+    auto context = context_of(self, record);
     context.attempts += schedule.earlier_requests() + (last.is_in_flight ? 1 : 0);
     context.counted_attempts = schedule.attempts();
-    if (const auto why = why_not_busy(self, last, "the backend had not answered when the retry policy ended"))
-        throw_failed(*why, std::move(context));
+    if (const auto failure =
+            failure_unless_busy(self, last, "the backend had not answered when the retry policy ended"))
+        throw_failed(*failure, std::move(context));
     if (!last.holder.empty())
         context.detail = holder_text(last);
     else if (last.is_behind)
@@ -151,13 +153,13 @@ void throw_retries_ended(const core& self, const record& wanted, retry_schedule&
 
 namespace {
 
-std::uint64_t& counter_of(locker_stats& stats, const error_code& why) noexcept
+std::uint64_t& counter_of(locker_stats& stats, const error_code& error) noexcept
 {
-    if (why == errc::retry_exhausted)
+    if (error == errc::retry_exhausted)
         return stats.exhausted;
-    if (why == asio::error::operation_aborted)
+    if (error == asio::error::operation_aborted)
         return stats.cancelled;
-    return why == errc::shutting_down ? stats.shut_down : stats.failed;
+    return error == errc::shutting_down ? stats.shut_down : stats.failed;
 }
 
 } // namespace
@@ -167,15 +169,15 @@ error_code code_of_destroyed(const core& self) noexcept
     return self.dead ? error_code(errc::shutting_down) : error_code(asio::error::operation_aborted);
 }
 
-void report_not_granted(core& self, const record::ptr& wanted, const error_code& why) noexcept
+void report_not_granted(core& self, const record::ptr& record, const error_code& error) noexcept
 {
     self.update([&](deferred_actions&) {
-        ++counter_of(self.stats, why);
+        ++counter_of(self.stats, error);
         if (self.options.observer)
-            self.events.add({.what = lock_event::kind::not_granted,
-                .subject = wanted,
-                .span = elapsed_since(wanted->started),
-                .why = why});
+            self.events.add({.type = lock_event::kind::not_granted,
+                .record = record,
+                .span = elapsed_since(record->started),
+                .error = error});
     });
 }
 
@@ -189,13 +191,13 @@ failure_ptr unanswered(const core& self)
                : make_failure(errc::outcome_unknown, "no answer within the operation timeout", asio::error::timed_out);
 }
 
-void throw_unanswered(const core& self, const failure_ptr& why, effect what, error_context context)
+void throw_unanswered(const core& self, const failure_ptr& failure, effect kind, error_context context)
 {
-    const auto known = why ? why : unanswered(self);
+    const auto known = failure ? failure : unanswered(self);
     context.attempts = 1;
     context.cause = known->cause;
     context.detail = known->detail;
-    const bool in_doubt = what == effect::writes || known->code != errc::outcome_unknown;
+    const bool in_doubt = kind == effect::writes || known->code != errc::outcome_unknown;
     throw error(in_doubt ? known->code : make_error_code(errc::unavailable), std::move(context));
 }
 

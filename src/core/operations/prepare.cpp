@@ -30,19 +30,19 @@ record::ptr prepare(const std::shared_ptr<core>& self, std::string&& key, acquir
         owner = std::move(special);
     }
     if (self->options.debug)
-        owner = std::make_shared<const located_owner_data>(located_owner_data{{*owner}, options.where});
-    record::ptr made(new record(self, {.key = std::move(key),
-                                          .mode = options.mode,
-                                          .max_holders = options.max_holders,
-                                          .ttl = ttl,
-                                          .keeps_place = keeps_place,
-                                          .owner = std::move(owner)}));
-    made->acquire().refused = std::move(refused);
+        owner = std::make_shared<const located_owner_data>(located_owner_data{{*owner}, options.location});
+    record::ptr record(new detail::record(self, {.key = std::move(key),
+                                                    .mode = options.mode,
+                                                    .max_holders = options.max_holders,
+                                                    .ttl = ttl,
+                                                    .keeps_place = keeps_place,
+                                                    .owner = std::move(owner)}));
+    record->acquire().refused = std::move(refused);
     if (!options.retry.empty())
-        made->own_policy = std::make_unique<const retry_policy>(std::move(options.retry));
-    made->acquire().renews = options.renewal.value_or(default_renewal) == renewal::automatic && ttl > 0ms;
-    made->acquire().max_hold = max_hold.value_or(0ms);
-    return made;
+        record->own_policy = std::make_unique<const retry_policy>(std::move(options.retry));
+    record->acquire().renews = options.renewal.value_or(default_renewal) == renewal::automatic && ttl > 0ms;
+    record->acquire().max_hold = max_hold.value_or(0ms);
+    return record;
 }
 
 void limit_wait(const core& self, acquire_options& options, lease_clock::duration within)

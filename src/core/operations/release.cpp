@@ -19,7 +19,7 @@ namespace {
 class background_release_guard
 {
 public:
-    background_release_guard(core& self, record& ending) : self_(self), ending_(ending) {}
+    background_release_guard(core& self, record& record) : self_(self), ending_(record) {}
     background_release_guard(const background_release_guard&) = delete;
     background_release_guard& operator=(const background_release_guard&) = delete;
     ~background_release_guard() { release_in_background(self_, ending_); }
@@ -30,44 +30,44 @@ private:
 };
 
 /// Begins a release. A second release, or a release of a lock that was lost or detached meanwhile, does not wait.
-release_start begin_release_if_held(core& self, record& held, std::uint32_t& seen)
+release_start begin_release_if_held(core& self, record& record, std::uint32_t& seen)
 {
-    const auto begun = held.current_phase() == phase::held ? begin_release(self, held, &seen) : release_start();
-    return begun.was_held ? begun : release_start();
+    const auto start = record.current_phase() == phase::held ? begin_release(self, record, &seen) : release_start();
+    return start.was_held ? start : release_start();
 }
 
 /// \param was_held whether the lock was held until this release began
-void throw_if_release_failed(core& self, record& ended, lease_clock::time_point began, bool was_held)
+void throw_if_release_failed(core& self, record& record, lease_clock::time_point began, bool was_held)
 {
     error_code code;
-    failure_ptr why;
+    failure_ptr failure;
     bool is_unanswered = false;
-    auto context = context_of_held(self, ended, began, was_held ? 1 : 0);
+    auto context = context_of_held(self, record, began, was_held ? 1 : 0);
     {
         const std::lock_guard guard(self.mutex);
-        const bool lost = ended.end_reason && *ended.end_reason != lost_reason::released;
+        const bool lost = record.end_reason && *record.end_reason != lost_reason::released;
         if (!was_held) {
             // A second release, or a release of a lock whose loss was reported already.
-            if (!lost || ended.lease_state().loss_reported)
+            if (!lost || record.lease_state().loss_reported)
                 return;
-            ended.lease_state().loss_reported = true;
+            record.lease_state().loss_reported = true;
             code = errc::not_held;
-            context.detail = lease_end_text(*ended.end_reason);
-        } else if (!ended.release_state().answered) {
+            context.detail = lease_end_text(*record.end_reason);
+        } else if (!record.release_state().answered) {
             is_unanswered = true;
-        } else if (ended.release_state().status == release_status::failed) {
-            why = ended.release_state().error;
-        } else if (ended.release_state().status == release_status::not_held) {
+        } else if (record.release_state().status == release_status::failed) {
+            failure = record.release_state().error;
+        } else if (record.release_state().status == release_status::not_held) {
             code = errc::not_held;
             context.detail = "the backend did not store this handle as the holder any more";
         }
     }
     if (is_unanswered)
-        why = unanswered(self);
-    if (why) {
-        code = why->code;
-        context.cause = why->cause;
-        context.detail = why->detail;
+        failure = unanswered(self);
+    if (failure) {
+        code = failure->code;
+        context.cause = failure->cause;
+        context.detail = failure->detail;
     }
     if (code)
         throw release_error(code, std::move(context));
@@ -79,8 +79,8 @@ public:
     using result_type = void;
     static constexpr bool checks_cancellation = false;
 
-    release_operation(std::shared_ptr<core> owner, record::ptr held, on_failure report)
-        : held_operation(std::move(owner), std::move(held)), report_(report)
+    release_operation(std::shared_ptr<core> owner, record::ptr record, on_failure report)
+        : held_operation(std::move(owner), std::move(record)), report_(report)
     {
         // A quiet release throws no error that would contain this time.
         if (report == on_failure::raise)
@@ -89,25 +89,25 @@ public:
 
     [[nodiscard]] bool begin()
     {
-        begun_ = begin_release_if_held(*core_, *held_, seen_);
-        if (held_->current_phase() != phase::ending)
+        begun_ = begin_release_if_held(*core_, *record_, seen_);
+        if (record_->current_phase() != phase::ending)
             return true;
-        release_guard_.emplace(*core_, *held_);
+        release_guard_.emplace(*core_, *record_);
         return !begun_.waits;
     }
 
     [[nodiscard]] std::optional<awaited_change> advance()
     {
-        if (!std::exchange(begun_.waits, false) && !must_await_answer(*core_, *held_, seen_))
+        if (!std::exchange(begun_.waits, false) && !must_await_answer(*core_, *record_, seen_))
             return std::nullopt;
-        return awaited_change{held_.get(), seen_};
+        return awaited_change{record_.get(), seen_};
     }
 
     void result()
     {
         release_guard_.reset();
         if (report_ == on_failure::raise)
-            throw_if_release_failed(*core_, *held_, began_, begun_.was_held);
+            throw_if_release_failed(*core_, *record_, began_, begun_.was_held);
     }
 
 private:
@@ -120,31 +120,31 @@ private:
 
 } // namespace
 
-asio::awaitable<void> release(std::shared_ptr<core> self, record::ptr held, on_failure report)
+asio::awaitable<void> release(std::shared_ptr<core> self, record::ptr record, on_failure report)
 {
-    return await_operation<release_operation>(std::move(self), std::move(held), report);
+    return await_operation<release_operation>(std::move(self), std::move(record), report);
 }
 
-void start_release(operation_handler<void> handler, std::shared_ptr<core> self, record::ptr held, on_failure report)
+void start_release(operation_handler<void> handler, std::shared_ptr<core> self, record::ptr record, on_failure report)
 {
-    start_operation<release_operation>(std::move(handler), std::move(self), std::move(held), report);
+    start_operation<release_operation>(std::move(handler), std::move(self), std::move(record), report);
 }
 
-asio::awaitable<std::vector<error_code>> release_each(std::shared_ptr<core> self, std::vector<record::ptr> ending)
+asio::awaitable<std::vector<error_code>> release_each(std::shared_ptr<core> self, std::vector<record::ptr> records)
 {
     const auto began = lease_clock::now();
-    std::vector<release_start> begun(ending.size());
-    std::vector<std::uint32_t> seen(ending.size());
-    std::vector<error_code> failures(ending.size());
-    for (std::size_t i = 0; i < ending.size(); ++i)
-        begun[i] = begin_release_if_held(*self, *ending[i], seen[i]);
-    for (std::size_t i = 0; i < ending.size(); ++i) {
-        for (bool waits = begun[i].waits; waits; waits = must_await_answer(*self, *ending[i], seen[i]))
-            co_await self->async_wait(*ending[i], seen[i]);
+    std::vector<release_start> starts(records.size());
+    std::vector<std::uint32_t> seen(records.size());
+    std::vector<error_code> failures(records.size());
+    for (std::size_t i = 0; i < records.size(); ++i)
+        starts[i] = begin_release_if_held(*self, *records[i], seen[i]);
+    for (std::size_t i = 0; i < records.size(); ++i) {
+        for (bool waits = starts[i].waits; waits; waits = must_await_answer(*self, *records[i], seen[i]))
+            co_await self->async_wait(*records[i], seen[i]);
     }
-    for (std::size_t i = 0; i < ending.size(); ++i) {
+    for (std::size_t i = 0; i < records.size(); ++i) {
         try {
-            throw_if_release_failed(*self, *ending[i], began, begun[i].was_held);
+            throw_if_release_failed(*self, *records[i], began, starts[i].was_held);
         } catch (const release_error& failed) {
             failures[i] = failed.code();
         }

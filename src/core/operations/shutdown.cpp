@@ -52,12 +52,12 @@ asio::awaitable<void> close_backend(
 /// unanswered, an unanswered request may still be executed, or a grant has not been processed.
 void report_undecided(core& self, std::vector<std::string>& keys)
 {
-    const auto add = [&](const record& wanted) {
-        const auto& acquire = wanted.acquire();
+    const auto add = [&](const record& record) {
+        const auto& acquire = record.acquire();
         const bool is_granted = acquire.outcome_ready && acquire.outcome.status == create_status::granted;
-        const bool keeps_a_place = wanted.left_trace && self.can.fifo && !self.can.immediate;
-        if (wanted.in_flight != operation::none || wanted.in_doubt() || is_granted || keeps_a_place)
-            keys.push_back(wanted.key());
+        const bool keeps_a_place = record.left_trace && self.can.fifo && !self.can.immediate;
+        if (record.in_flight != operation::none || record.in_doubt() || is_granted || keeps_a_place)
+            keys.push_back(record.key());
     };
     self.queues.for_each(add);
     std::for_each(self.single_attempts.begin(), self.single_attempts.end(), add);
@@ -78,10 +78,10 @@ shutdown_report end_shutdown(core& self)
 {
     return self.update([&](deferred_actions& actions) {
         shutdown_report report;
-        for (record& held : self.leases.all()) {
-            report.still_running.push_back(held.key());
-            held.lease_state().plan.stop_renewals();
-            self.leases.reschedule(held);
+        for (record& record : self.leases.all()) {
+            report.still_running.push_back(record.key());
+            record.lease_state().plan.stop_renewals();
+            self.leases.reschedule(record);
         }
         report.unsettled = self.cleanup.give_up_and_list_keys(actions);
         report_undecided(self, report.unsettled);

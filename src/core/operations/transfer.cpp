@@ -30,73 +30,72 @@ void check_tickets_supported(const core& self, std::string key)
 }
 
 [[noreturn]] void throw_not_held(
-    const core& self, const record& subject, lease_clock::time_point began, lost_reason reason)
+    const core& self, const record& record, lease_clock::time_point began, lost_reason reason)
 {
-    auto context = context_of_held(self, subject, began, 0);
+    auto context = context_of_held(self, record, began, 0);
     context.detail = lease_end_text(reason);
     throw error(errc::not_held, std::move(context));
 }
 
 /// Whether a request of the lock is unanswered. Such a request could arrive after the lock was adopted.
-bool is_in_doubt(const record& held)
+bool is_in_doubt(const record& record)
 {
-    return held.in_doubt() || held.release_in_doubt() || held.late_ttl() != std::chrono::milliseconds::max();
+    return record.in_doubt() || record.release_in_doubt() || record.late_ttl() != std::chrono::milliseconds::max();
 }
 
 /// Blocks other operations on the lock until `end_detach`, so that a ticket can be made. Returns false, without any
 /// effect, if an operation in flight must end first.
 /// \param began when the call began
-bool begin_detach(core& self, const record::ptr& held, lease_clock::time_point began, std::uint32_t& seen)
+bool begin_detach(core& self, const record::ptr& record, lease_clock::time_point began, std::uint32_t& seen)
 {
-    record& subject = *held;
     std::unique_lock guard(self.mutex);
     if (self.is_backend_gone()) {
         guard.unlock();
-        throw error(errc::shutting_down, context_of_held(self, subject, began, 0));
+        throw error(errc::shutting_down, context_of_held(self, *record, began, 0));
     }
-    if (subject.current_phase() != phase::held) {
-        const auto reason = subject.end_reason.value_or(lost_reason::released);
+    if (record->current_phase() != phase::held) {
+        const auto reason = record->end_reason.value_or(lost_reason::released);
         guard.unlock();
-        throw_not_held(self, subject, began, reason);
+        throw_not_held(self, *record, began, reason);
     }
-    if (const auto now = lease_clock::now(); subject.lease().has_ended(now)) {
+    if (const auto now = lease_clock::now(); record->lease().has_ended(now)) {
         guard.unlock();
-        const auto reason = lease_table::end_reason_of(subject, now);
-        self.declare_lost(held, reason);
-        throw_not_held(self, subject, began, reason);
+        const auto reason = lease_table::end_reason_of(*record, now);
+        self.declare_lost(record, reason);
+        throw_not_held(self, *record, began, reason);
     }
-    seen = subject.version;
-    if (subject.in_flight != operation::none)
+    seen = record->version;
+    if (record->in_flight != operation::none)
         return false;
-    if (is_in_doubt(subject)) {
+    if (is_in_doubt(*record)) {
         guard.unlock();
-        auto context = context_of_held(self, subject, began, 0);
+        auto context = context_of_held(self, *record, began, 0);
         context.detail = "a request for the lock is unanswered and may still be executed; release the lock instead";
         throw error(errc::outcome_unknown, std::move(context));
     }
-    subject.in_flight = operation::query;
+    record->in_flight = operation::query;
     return true;
 }
 
 /// Ends the lock here if a ticket was made. The mutex must be held. Returns the reason if the lease was lost meanwhile.
-std::optional<lost_reason> end_detach(core& self, record& held, bool has_ticket, deferred_actions& actions)
+std::optional<lost_reason> end_detach(core& self, record& record, bool has_ticket, deferred_actions& actions)
 {
-    const bool is_lost = held.lease().has_ended(lease_clock::now());
-    if (has_ticket && held.current_phase() == phase::held && !is_lost) {
-        held.end_operation_in_flight();
-        self.detach(held, actions);
+    const bool is_lost = record.lease().has_ended(lease_clock::now());
+    if (has_ticket && record.current_phase() == phase::held && !is_lost) {
+        record.end_operation_in_flight();
+        self.detach(record, actions);
         return std::nullopt;
     }
-    self.leases.on_queried(held, is_lost, actions);
-    return held.current_phase() == phase::held ? std::nullopt : held.end_reason;
+    self.leases.on_queried(record, is_lost, actions);
+    return record.current_phase() == phase::held ? std::nullopt : record.end_reason;
 }
 
 /// The export of a ticket. It ends when the backend has answered and its caller has taken or abandoned the answer.
 class ticket_export
 {
 public:
-    ticket_export(std::shared_ptr<core> owner, record::ptr held)
-        : core_(std::move(owner)), held_(std::move(held)), state_(std::make_shared<state>())
+    ticket_export(std::shared_ptr<core> owner, record::ptr record)
+        : core_(std::move(owner)), record_(std::move(record)), state_(std::make_shared<state>())
     {
     }
     ticket_export(const ticket_export&) = delete;
@@ -111,13 +110,13 @@ public:
     void start()
     {
         is_started_ = true;
-        const auto answered = [held = held_, state = state_](export_outcome outcome) {
-            if (const pinned_core alive{*held})
-                on_exported(*alive, *held, *state, std::move(outcome));
+        const auto answered = [record = record_, state = state_](export_outcome outcome) {
+            if (const pinned_core alive{*record})
+                on_exported(*alive, *record, *state, std::move(outcome));
         };
         core_->start_request(
-            *held_, [&](adapter& backend) { backend.start_export(held_, answered); },
-            [&](const failure_ptr& why) { answered({.error = why}); });
+            *record_, [&](adapter& backend) { backend.start_export(record_, answered); },
+            [&](const failure_ptr& failure) { answered({.error = failure}); });
     }
     /// Guarded by the mutex of the core.
     [[nodiscard]] const std::optional<export_outcome>& outcome() const noexcept { return state_->outcome; }
@@ -132,7 +131,7 @@ public:
     [[nodiscard]] std::optional<lost_reason> end_reason() const
     {
         const std::lock_guard guard(core_->mutex);
-        return held_->current_phase() == phase::held ? std::nullopt : held_->end_reason;
+        return record_->current_phase() == phase::held ? std::nullopt : record_->end_reason;
     }
     /// To be called once. Returns the reason if the lease was lost meanwhile.
     [[nodiscard]] std::optional<lost_reason> finish(bool has_ticket)
@@ -140,7 +139,7 @@ public:
         is_started_ = false;
         return core_->update([&](deferred_actions& actions) {
             state_->is_abandoned = !state_->outcome;
-            return state_->outcome ? end_detach(*core_, *held_, has_ticket, actions) : std::nullopt;
+            return state_->outcome ? end_detach(*core_, *record_, has_ticket, actions) : std::nullopt;
         });
     }
 
@@ -152,56 +151,56 @@ private:
         bool is_abandoned = false;
     };
 
-    static void on_exported(core& self, record& held, state& of, export_outcome&& outcome)
+    static void on_exported(core& self, record& record, state& result, export_outcome&& outcome)
     {
         if (outcome.error)
             self.note_failure(outcome.error);
         self.update([&](deferred_actions& actions) {
-            if (of.is_abandoned) {
-                static_cast<void>(end_detach(self, held, false, actions));
+            if (result.is_abandoned) {
+                static_cast<void>(end_detach(self, record, false, actions));
             } else {
-                of.outcome = std::move(outcome);
-                held.notify(actions.wakes);
+                result.outcome = std::move(outcome);
+                record.notify(actions.wakes);
             }
         });
     }
 
     const std::shared_ptr<core> core_;
-    const record::ptr held_;
+    const record::ptr record_;
     const std::shared_ptr<state> state_;
     bool is_started_ = false;
 };
 
 } // namespace
 
-asio::awaitable<std::string> detach(std::shared_ptr<core> self, record::ptr held)
+asio::awaitable<std::string> detach(std::shared_ptr<core> self, record::ptr record)
 {
-    check_tickets_supported(*self, held->key());
+    check_tickets_supported(*self, record->key());
     const auto began = lease_clock::now();
-    ticket_export exporting(self, held);
+    ticket_export exporting(self, record);
     std::uint32_t seen = 0;
     // A renewal or an extend may be in flight.
-    while (!begin_detach(*self, held, began, seen))
-        co_await self->async_wait(*held, seen);
+    while (!begin_detach(*self, record, began, seen))
+        co_await self->async_wait(*record, seen);
     exporting.start();
     const auto until = self->answer_deadline(lease_clock::now());
-    while (await_result(*self, *held, exporting.outcome(), until, seen))
-        co_await self->async_wait(*held, seen);
+    while (await_result(*self, *record, exporting.outcome(), until, seen))
+        co_await self->async_wait(*record, seen);
     const auto outcome = exporting.take_outcome();
     if (const auto lost = exporting.end_reason())
-        throw_not_held(*self, *held, began, *lost);
+        throw_not_held(*self, *record, began, *lost);
     if (!outcome || outcome->error)
         throw_unanswered(
-            *self, outcome ? outcome->error : nullptr, effect::none, context_of_held(*self, *held, began, 1));
+            *self, outcome ? outcome->error : nullptr, effect::none, context_of_held(*self, *record, began, 1));
     auto ticket = to_ticket({.backend = self->backend_name(),
-        .key = held->key(),
-        .group = held->owner().group,
-        .mode = held->mode(),
-        .max_holders = held->max_holders(),
-        .ttl = held->ttl(),
+        .key = record->key(),
+        .group = record->owner().group,
+        .mode = record->mode(),
+        .max_holders = record->max_holders(),
+        .ttl = record->ttl(),
         .proof = outcome->ticket});
     if (const auto lost = exporting.finish(true))
-        throw_not_held(*self, *held, began, *lost);
+        throw_not_held(*self, *record, began, *lost);
     co_return ticket;
 }
 
@@ -214,14 +213,14 @@ record::ptr prepare_adoption(const std::shared_ptr<core>& self, ticket_content&&
     options.max_holders = content.max_holders;
     options.ttl = options.ttl.value_or(content.ttl);
     options.retry = {};
-    auto wanted = prepare(self, std::move(content.key), std::move(options), renewal::manual, false, content.group);
-    return wanted;
+    auto record = prepare(self, std::move(content.key), std::move(options), renewal::manual, false, content.group);
+    return record;
 }
 
 ticket_content read_ticket(const core& self, std::string_view ticket)
 {
-    const auto refuse = [&](std::string why) {
-        throw validation_error(errc::invalid_options, {.backend = self.backend_name(), .detail = std::move(why)});
+    const auto refuse = [&](std::string text) {
+        throw validation_error(errc::invalid_options, {.backend = self.backend_name(), .detail = std::move(text)});
     };
     auto content = parse_ticket(ticket);
     if (!content || check_label("group", content->group))
@@ -246,63 +245,62 @@ enum class adoption : unsigned char
 };
 
 /// Processes an answer that is not a usable grant. After a grant that arrived too late, the adoption is repeated.
-void process_answer(core& self, record& wanted, retry_schedule& schedule, const create_outcome& outcome)
+void process_answer(core& self, record& record, retry_schedule& schedule, const create_outcome& outcome)
 {
-    auto why = outcome.error;
+    auto failure = outcome.error;
     if (outcome.status == create_status::busy) {
-        auto context = context_of(self, wanted);
+        auto context = context_of(self, record);
         context.detail =
             "nothing is held under this ticket any more: it was used, or the lock has expired or was taken";
         throw create_error(errc::not_held, std::move(context));
     }
     if (outcome.status == create_status::granted)
-        why = too_late_to_use();
-    const bool again = is_retryable(why->code) && schedule.on_failed(lease_clock::now());
+        failure = too_late_to_use();
+    const bool again = is_retryable(failure->code) && schedule.on_failed(lease_clock::now());
     if (!again || schedule.next_at() >= schedule.deadline())
-        throw_failed(*why, context_of(self, wanted));
+        throw_failed(*failure, context_of(self, record));
 }
 
 adoption proceed(
-    core& self, const record::ptr& wanted, const std::string& proof, retry_schedule& schedule, std::uint32_t& seen)
+    core& self, const record::ptr& record, const std::string& proof, retry_schedule& schedule, std::uint32_t& seen)
 {
-    record& subject = *wanted;
     const auto now = lease_clock::now();
     {
         std::unique_lock guard(self.mutex);
-        if (subject.current_phase() != phase::acquiring)
+        if (record->current_phase() != phase::acquiring)
             return adoption::adopted;
-        seen = subject.version;
+        seen = record->version;
         if (self.closed_to_new.load(std::memory_order_relaxed)) {
             guard.unlock();
-            throw_shutting_down(self, subject);
+            throw_shutting_down(self, *record);
         }
-        if (std::exchange(subject.acquire().outcome_ready, false)) {
-            const create_outcome outcome = std::move(subject.acquire().outcome);
+        if (std::exchange(record->acquire().outcome_ready, false)) {
+            const create_outcome outcome = std::move(record->acquire().outcome);
             guard.unlock();
-            process_answer(self, subject, schedule, outcome);
+            process_answer(self, *record, schedule, outcome);
             return adoption::call_again;
         }
-        if (subject.in_flight != operation::none && now >= schedule.deadline()) {
+        if (record->in_flight != operation::none && now >= schedule.deadline()) {
             guard.unlock();
-            throw_failed(*unanswered(self), context_of(self, subject));
+            throw_failed(*unanswered(self), context_of(self, *record));
         }
-        if (subject.in_flight != operation::none || now < schedule.next_at()) {
+        if (record->in_flight != operation::none || now < schedule.next_at()) {
             self.timers.schedule_wait(
-                subject, subject.in_flight != operation::none ? schedule.deadline() : schedule.next_at());
+                *record, record->in_flight != operation::none ? schedule.deadline() : schedule.next_at());
             return adoption::must_wait;
         }
-        if (subject.attempts_made > 0)
+        if (record->attempts_made > 0)
             ++self.stats.retries;
-        static_cast<void>(begin_attempt(subject, now, true));
-        if (!subject.list_hook::is_linked())
-            self.single_attempts.push_back(subject);
+        static_cast<void>(begin_attempt(*record, now, true));
+        if (!record->list_hook::is_linked())
+            self.single_attempts.push_back(*record);
     }
     self.start_request(
-        subject,
+        *record,
         [&](adapter& backend) {
-            backend.start_adopt(proof, wanted, completion<create_outcome>::bind<&record::on_created>(wanted));
+            backend.start_adopt(proof, record, completion<create_outcome>::bind<&record::on_created>(record));
         },
-        [&](const failure_ptr& why) { wanted->on_created(create_outcome::failed(why)); });
+        [&](const failure_ptr& failure) { record->on_created(create_outcome::failed(failure)); });
     return adoption::call_again;
 }
 
@@ -314,29 +312,29 @@ asio::awaitable<lock> adopt(std::shared_ptr<core> self, std::string ticket, acqu
     check_tickets_supported(*self, {});
     auto content = read_ticket(*self, ticket);
     const auto proof = std::move(content.proof);
-    auto wanted = prepare_adoption(self, std::move(content), std::move(options));
-    acquire_guard on_exit(wanted);
+    auto record = prepare_adoption(self, std::move(content), std::move(options));
+    acquire_guard on_exit(record);
     try {
-        throw_if_refused(*self, *wanted);
-        prepare_token(*self, *wanted);
-        wanted->started = lease_clock::now();
+        throw_if_refused(*self, *record);
+        prepare_token(*self, *record);
+        record->started = lease_clock::now();
         if (self->closed_to_new.load())
-            throw_shutting_down(*self, *wanted);
+            throw_shutting_down(*self, *record);
         on_exit.enter_slow_path();
         const auto policy = adoption_retry_policy(*self);
-        retry_schedule schedule(policy, wanted->started);
+        retry_schedule schedule(policy, record->started);
         for (;;) {
             std::uint32_t seen = 0;
-            if (wanted->current_phase() == phase::acquiring)
+            if (record->current_phase() == phase::acquiring)
                 throw_if_cancelled(co_await asio::this_coro::cancellation_state);
-            switch (proceed(*self, wanted, proof, schedule, seen)) {
+            switch (proceed(*self, record, proof, schedule, seen)) {
             case adoption::adopted:
                 on_exit.dismiss();
-                co_return record::make_lock(std::move(wanted), std::move(self));
+                co_return record::make_lock(std::move(record), std::move(self));
             case adoption::call_again:
                 break;
             case adoption::must_wait:
-                co_await self->async_wait(*wanted, seen, on_close::end_wait);
+                co_await self->async_wait(*record, seen, on_close::end_wait);
                 break;
             }
         }

@@ -89,7 +89,7 @@ public:
     /// \param body cancels the body
     body_watch(
         std::shared_ptr<core> self, record::ptr held, asio::any_io_executor strand, std::shared_ptr<body_signal> body)
-        : waiter(*self), core_(std::move(self)), held_(std::move(held)), strand_(std::move(strand)),
+        : waiter(*self), core_(std::move(self)), record_(std::move(held)), strand_(std::move(strand)),
           body_(std::move(body))
     {
     }
@@ -107,9 +107,9 @@ public:
             is_last = core_->dead;
             // A shutdown ends the leases of held locks, which wakes their watches. If this lease has ended already, the
             // watch must be woken when the locker is closed to new acquires.
-            if (held_->end_reason && !core_->closed_to_new)
+            if (record_->end_reason && !core_->closed_to_new)
                 closing = on_close::end_wait;
-            seen = held_->version;
+            seen = record_->version;
         }
         for (const unsigned each : {stop_margin, shutdown, loss, no_context}) {
             if ((reasons & ~body_->cancelled_for & each) != 0 && !has_ended_ &&
@@ -122,7 +122,7 @@ public:
         if (has_ended_ || is_last)
             return;
         is_suspended_ = true;
-        core_->suspend(ptr(this), *held_, seen, closing);
+        core_->suspend(ptr(this), *record_, seen, closing);
     }
     /// Stops watching after the body has ended. Returns false if a wake-up is already posted. The caller must then
     /// await `async_last_wake`, because the strand may be destroyed after the call.
@@ -142,13 +142,13 @@ public:
         if (!has_ended_ && is_suspended_)
             static_cast<void>(forget());
         strand_ = nullptr;
-        held_ = nullptr;
+        record_ = nullptr;
         core_ = nullptr;
     }
 
 private:
     [[nodiscard]] asio::any_io_executor executor() const override { return strand_; }
-    void invoke_handler(error_code /*why*/) override
+    void invoke_handler(error_code /*failure*/) override
     {
         is_suspended_ = false;
         if (!has_ended_)
@@ -171,17 +171,17 @@ private:
     /// Returns the reasons that apply. The mutex must be held.
     [[nodiscard]] unsigned find_reasons() noexcept
     {
-        const auto& ended = held_->end_reason;
-        auto& lease = held_->lease_state();
-        if (ended && core_->notifier.ends_leases())
+        const auto& end_reason = record_->end_reason;
+        auto& lease = record_->lease_state();
+        if (end_reason && core_->notifier.ends_leases())
             lease.shutdown_notified = true;
-        const bool lost = ended && *ended != lost_reason::released;
+        const bool lost = end_reason && *end_reason != lost_reason::released;
         return (lease.plan.stop_margin_reached() ? stop_margin : 0U) | (lease.shutdown_notified ? shutdown : 0U) |
                (lost ? loss : 0U) | (core_->dead ? no_context : 0U);
     }
 
     std::shared_ptr<core> core_;
-    record::ptr held_;
+    record::ptr record_;
     asio::any_io_executor strand_;
     const std::shared_ptr<body_signal> body_;
     /// Whether a wake-up may come.
@@ -290,7 +290,7 @@ asio::awaitable<void> release_after_body(const std::shared_ptr<core>& self, cons
 
 /// Returns why the lease was not renewed: the error of the last renewal, a backend that cannot be reached, or a backend
 /// that has not answered. Null if there was no such problem.
-failure_ptr renewal_failure(core& self, record& held, lost_reason reason)
+failure_ptr renewal_failure(core& self, record& record, lost_reason reason)
 {
     if (reason != lost_reason::expired && reason != lost_reason::session)
         return nullptr;
@@ -298,8 +298,8 @@ failure_ptr renewal_failure(core& self, record& held, lost_reason reason)
     bool is_unanswered = false;
     {
         const std::lock_guard guard(self.mutex);
-        known = held.release_state().error;
-        is_unanswered = held.in_flight == operation::extend;
+        known = record.release_state().error;
+        is_unanswered = record.in_flight == operation::extend;
     }
     if (!known)
         known = self.backend->connection_failure();
@@ -308,24 +308,24 @@ failure_ptr renewal_failure(core& self, record& held, lost_reason reason)
     return known;
 }
 
-[[noreturn]] void throw_lost(core& self, record& held, lost_reason reason, std::exception_ptr failure)
+[[noreturn]] void throw_lost(core& self, record& record, lost_reason reason, std::exception_ptr exception)
 {
-    auto context = context_of(self, held);
+    auto context = context_of(self, record);
     context.reason = reason;
     context.detail = reason == lost_reason::shutting_down
                          ? "the locker was shut down or its execution context is gone, so the body was cancelled; "
                            "make another locker to go on"
                          : std::string("the lease ended before the body did: ") + to_string(reason);
-    if (const auto why = renewal_failure(self, held, reason)) {
-        context.cause = why->cause ? why->cause : why->code;
-        if (!why->detail.empty())
-            context.detail += ", its renewal failed: " + why->detail;
+    if (const auto renewal_error = renewal_failure(self, record, reason)) {
+        context.cause = renewal_error->cause ? renewal_error->cause : renewal_error->code;
+        if (!renewal_error->detail.empty())
+            context.detail += ", its renewal failed: " + renewal_error->detail;
     }
     lost_error lost(errc::lost, std::move(context));
-    if (!failure)
+    if (!exception)
         throw lost;
     try {
-        std::rethrow_exception(std::move(failure));
+        std::rethrow_exception(std::move(exception));
     } catch (...) {
         std::throw_with_nested(std::move(lost));
     }
@@ -360,15 +360,15 @@ asio::awaitable<std::optional<lock_group>> try_acquire_for_body(
 // Returns the records of the locks that were granted. They may differ from the prepared records. They are stored before
 // the body runs, because the body may move a handle away.
 
-body_locks locks_of(const lock& held)
+body_locks locks_of(const lock& handle)
 {
-    return {record::ptr(&core::handles::record_of(held))};
+    return {record::ptr(&core::handles::record_of(handle))};
 }
 
-body_locks locks_of(const lock_group& held)
+body_locks locks_of(const lock_group& group)
 {
     body_locks all;
-    for (const auto& each : held.locks())
+    for (const auto& each : group.locks())
         all.emplace_back(&core::handles::record_of(each));
     return all;
 }

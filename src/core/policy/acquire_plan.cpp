@@ -32,14 +32,14 @@ acquire_plan::decision acquire_plan::next(
     const bool too_late = now >= schedule.deadline();
     if (seen.unanswered) {
         // An answer that arrives after the acquire has given up is left to the cleanup.
-        return {.what = too_late ? action::give_up : action::await_answer, .until = schedule.deadline()};
+        return {.kind = too_late ? action::give_up : action::await_answer, .until = schedule.deadline()};
     }
     const bool is_due = now >= schedule.next_at();
     if (!seen.is_head) {
         if (too_late)
-            return {.what = action::give_up};
+            return {.kind = action::give_up};
         if (schedule.finite() && is_due)
-            return {.what = action::count, .yields = true};
+            return {.kind = action::count, .yields = true};
         return wait(seen, schedule);
     }
 
@@ -51,16 +51,16 @@ acquire_plan::decision acquire_plan::next(
         // A release in this locker hands over the lock to this waiter or wakes it, so the first attempt fails without a
         // request.
         if (schedule.attempts() == 0)
-            return {.what = action::count};
+            return {.kind = action::count};
     }
     if (too_late)
-        return {.what = action::give_up};
+        return {.kind = action::give_up};
     // After an error, only time or a new connection helps: an event source that is also broken could end each wait at
     // once.
     const bool must_send = is_due || now >= std::min({holder_expires_, earlier_expiry_, next_check_}) ||
                            (event_pending_ && !failed_) || is_retry_due_;
     if (must_send && !yields_to_others)
-        return was_suspended_ ? send(now, schedule) : decision{.what = action::yield};
+        return was_suspended_ ? send(now, schedule) : decision{.kind = action::yield};
 
     decision result = wait(seen, schedule);
     if (yields_to_others)
@@ -72,7 +72,7 @@ acquire_plan::decision acquire_plan::next(
 
 acquire_plan::decision acquire_plan::send(time_point now, const retry_schedule& schedule) const noexcept
 {
-    return {.what = action::send, .counts = now >= schedule.next_at() && (was_sent_ || !first_is_counted_)};
+    return {.kind = action::send, .counts = now >= schedule.next_at() && (was_sent_ || !first_is_counted_)};
 }
 
 acquire_plan::decision acquire_plan::wait(const view& seen, const retry_schedule& schedule) const noexcept

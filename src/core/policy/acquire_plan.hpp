@@ -55,7 +55,7 @@ public:
 
     struct decision
     {
-        action what = action::wait;
+        action kind = action::wait;
         /// For `send`: the attempt counts under the policy, because it does not follow a wake-up.
         bool counts = false;
         /// For `count`: let other handlers run afterwards.

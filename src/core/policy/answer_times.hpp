@@ -20,12 +20,12 @@ public:
     /// Adds the response time of a request.
     void add(lease_clock::duration took) noexcept { latest_[next_++ % latest_.size()] = took; }
 
-    /// Returns whether a request sent at `sent` has waited for at least `min_overdue_age`, and for at least twice the
-    /// longest of the last response times.
-    [[nodiscard]] bool is_overdue(lease_clock::time_point sent, lease_clock::time_point now) const noexcept
+    /// Returns whether a request sent at `sent_at` has waited for at least `min_overdue_age`, and for at least twice
+    /// the longest of the last response times.
+    [[nodiscard]] bool is_overdue(lease_clock::time_point sent_at, lease_clock::time_point now) const noexcept
     {
         const auto longest = *std::max_element(latest_.begin(), latest_.end());
-        return now - sent >= std::max<lease_clock::duration>(min_overdue_age, 2 * longest);
+        return now - sent_at >= std::max<lease_clock::duration>(min_overdue_age, 2 * longest);
     }
 
 private:

@@ -33,18 +33,19 @@ lease_plan::time_point lease_plan::set_request(lease_request request) noexcept
 lease_plan::time_point lease_plan::on_granted(lease_request request, time_point session_until) noexcept
 {
     if (session_until != time_point::max()) {
-        const auto tenth = std::clamp<lease_clock::duration>((session_until - request.sent) / 10, 0ms, max_stop_margin);
+        const auto tenth =
+            std::clamp<lease_clock::duration>((session_until - request.sent_at) / 10, 0ms, max_stop_margin);
         session_margin_ = std::chrono::duration_cast<decltype(session_margin_)>(tenth);
     }
     if (request.ttl > 0ms && max_hold_ > 0ms)
-        hold_until_ = saturating_add(request.sent, max_hold_);
+        hold_until_ = saturating_add(request.sent_at, max_hold_);
     return on_extended(request, request.ttl);
 }
 
 lease_plan::time_point lease_plan::on_extended(lease_request request, milliseconds ttl) noexcept
 {
     if (renews_ && ttl > 0ms)
-        renew_at_ = saturating_add(request.sent, renewal_delay(ttl));
+        renew_at_ = saturating_add(request.sent_at, renewal_delay(ttl));
     return set_request(request);
 }
 
@@ -89,12 +90,12 @@ std::optional<std::chrono::milliseconds> lease_plan::renewal_ttl(
     return rest < min_ttl ? std::nullopt : std::optional(rest);
 }
 
-void lease_plan::stop_body(lost_reason why) noexcept
+void lease_plan::stop_body(lost_reason reason) noexcept
 {
     if (!body_must_stop_)
-        stop_reason_ = why;
+        stop_reason_ = reason;
     body_must_stop_ = true;
-    if (why == lost_reason::expired)
+    if (reason == lost_reason::expired)
         stop_margin_reached_ = true;
 }
 

@@ -50,7 +50,7 @@ public:
 
     struct decision
     {
-        action what = action::wait;
+        action kind = action::wait;
         /// For `wait`: when `next` must be called again at the latest.
         time_point until = time_point::max();
     };
@@ -92,9 +92,9 @@ public:
 
     void begin_body() noexcept { body_runs_ = true; }
     void end_body() noexcept { body_runs_ = false; }
-    /// Records that the body has to stop. `why` is `expired` if the stop margin is reached. Only the first reason is
+    /// Records that the body has to stop. `reason` is `expired` if the stop margin is reached. Only the first reason is
     /// reported.
-    void stop_body(lost_reason why) noexcept;
+    void stop_body(lost_reason reason) noexcept;
     void add_listener() noexcept { ++listeners_; }
     void remove_listener() noexcept { --listeners_; }
     /// Ends the renewal of the lease.

@@ -10,7 +10,7 @@ namespace colock::inline v0::detail {
 /// The parameters of a request for a lease, with the local time at which it was sent.
 struct lease_request
 {
-    lease_clock::time_point sent;
+    lease_clock::time_point sent_at;
     /// 0: the lease does not expire.
     std::chrono::milliseconds ttl;
     /// The adapter's `max_clock_lead` for this TTL.
@@ -29,6 +29,6 @@ struct lease_request
 /// The backend ends the lease once its own clock shows at least `ttl` more than at the grant. The backend's clock may
 /// run faster than the local clock by one percent, and jump ahead by `clock_lead` meanwhile. The lease is therefore
 /// counted from before the request was sent, and shortened by both amounts.
-[[nodiscard]] lease_clock::time_point local_deadline(const lease_request& asked) noexcept;
+[[nodiscard]] lease_clock::time_point local_deadline(const lease_request& request) noexcept;
 
 } // namespace colock::inline v0::detail

@@ -124,8 +124,8 @@ void adapter::start_listing(listing_request, completion<list_outcome> done)
 
 void adapter::start_create_all(std::vector<claim_ptr>, completion<create_all_outcome> done)
 {
-    auto why = detail::cannot(traits().name, "take several locks in one step");
-    done({.status = create_status::failed, .why = create_outcome::failed(std::move(why))});
+    auto failure = detail::cannot(traits().name, "take several locks in one step");
+    done({.status = create_status::failed, .why = create_outcome::failed(std::move(failure))});
 }
 
 void adapter::start_group(std::string, group_action, std::chrono::milliseconds, completion<group_outcome> done)
@@ -153,9 +153,9 @@ void adapter::attach(const std::shared_ptr<observer>& listener)
     contact_.attach(listener);
 }
 
-void adapter::warn_of_refusal(const failure& why) noexcept
+void adapter::warn_of_refusal(const failure& failure) noexcept
 {
-    contact_.warn_of_refusal(why);
+    contact_.warn_of_refusal(failure);
 }
 
 void adapter::watch_contact(const std::shared_ptr<contact_watcher>& watcher)

@@ -85,27 +85,27 @@ public:
     };
     using wait_ptr = std::shared_ptr<wait>;
 
-    void begin(const claim& who, const wait_ptr& begun)
+    void begin(const claim& claim, const wait_ptr& wait)
     {
         const std::lock_guard guard(mutex_);
-        active_.insert_or_assign(&who, begun);
+        active_.insert_or_assign(&claim, wait);
     }
     /// Returns whether the end of the wait must still be reported.
-    [[nodiscard]] bool end(const claim& who, const wait_ptr& ended)
+    [[nodiscard]] bool end(const claim& claim, const wait_ptr& wait)
     {
         const std::lock_guard guard(mutex_);
-        const auto found = active_.find(&who);
-        if (found == active_.end() || found->second.lock() != ended)
+        const auto found = active_.find(&claim);
+        if (found == active_.end() || found->second.lock() != wait)
             return false;
         active_.erase(found);
         return true;
     }
     /// Cancels the wait of a claim. Its end is not reported any more.
-    void cancel(const claim& who) noexcept
+    void cancel(const claim& claim) noexcept
     {
         {
             const std::lock_guard guard(mutex_);
-            cancelled_.insert(active_.extract(&who));
+            cancelled_.insert(active_.extract(&claim));
         }
         notify_cancelled();
     }
@@ -195,13 +195,14 @@ void awaitable_adapter::start_wait(claim_ptr claim, lease_clock::time_point unti
         return;
     waits_->notify_cancelled();
     const auto wait = std::make_shared<waits::wait>(executor);
-    const auto& who = *claim;
-    waits_->begin(who, wait);
+    const auto& waiter = *claim;
+    waits_->begin(waiter, wait);
     // An exception that ends the wait is ignored: the woken waiter sends a request, and gets the error from that.
     asio::co_spawn(wait->strand, do_wait(std::move(claim), until),
-        asio::bind_cancellation_slot(wait->signal.slot(),
-            [this, self = shared_from_this(), wait, &who, done = std::move(done)](const std::exception_ptr&) mutable {
-                if (waits_->end(who, wait))
+        asio::bind_cancellation_slot(
+            wait->signal.slot(), [this, self = shared_from_this(), wait, &waiter, done = std::move(done)](
+                                     const std::exception_ptr&) mutable {
+                if (waits_->end(waiter, wait))
                     done(wait_outcome{});
             }));
 }
@@ -229,9 +230,9 @@ void awaitable_adapter::start_create_all(std::vector<claim_ptr> claims, completi
 }
 
 void awaitable_adapter::start_group(
-    std::string id, group_action what, std::chrono::milliseconds ttl, completion<group_outcome> done)
+    std::string id, group_action action, std::chrono::milliseconds ttl, completion<group_outcome> done)
 {
-    spawn(*this, do_group(std::move(id), what, ttl), std::move(done),
+    spawn(*this, do_group(std::move(id), action, ttl), std::move(done),
         [](failure_ptr error) { return group_outcome{.error = std::move(error)}; });
 }
 

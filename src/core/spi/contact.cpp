@@ -26,7 +26,7 @@ constexpr std::size_t max_warnings = 100;
 
 struct listener
 {
-    std::weak_ptr<observer> who;
+    std::weak_ptr<observer> target;
     /// Connection failures reported since the backend could last be reached: cause and address.
     std::vector<std::pair<error_code, std::string>> reported{};
     /// Texts of the warnings.
@@ -86,14 +86,14 @@ struct contact::state
 {
     using contact_event = void (contact_watcher::*)() noexcept;
     /// Must be called without the mutex.
-    void notify_watchers(contact_event what) noexcept
+    void notify_watchers(contact_event event) noexcept
     {
         std::unique_lock guard(mutex);
         const auto targets = watchers;
         guard.unlock();
         for (const auto& each : *targets) {
             if (const auto watcher = each.lock())
-                ((*watcher).*what)();
+                ((*watcher).*event)();
         }
     }
 
@@ -125,12 +125,12 @@ void contact::attach(const std::shared_ptr<observer>& target)
     {
         const std::lock_guard guard(state_->mutex);
         const auto& known = *state_->listeners;
-        if (std::ranges::any_of(known, [&](const auto& each) { return each->who.lock() == target; }))
+        if (std::ranges::any_of(known, [&](const auto& each) { return each->target.lock() == target; }))
             return;
         is_ready = state_->was_ready && !state_->connection_failure;
         state_->listeners =
-            extended(known, std::make_shared<listener>(listener{.who = target, .knows_ready = is_ready}),
-                [](const auto& each) { return each->who.expired(); });
+            extended(known, std::make_shared<listener>(listener{.target = target, .knows_ready = is_ready}),
+                [](const auto& each) { return each->target.expired(); });
     }
     if (is_ready)
         target->ready(owner_.traits().name);
@@ -167,7 +167,7 @@ void contact::notify(Selector is_selected, Event event) noexcept
     guard.unlock();
     for (const auto& each : *listeners) {
         guard.lock();
-        const auto target = each->who.lock();
+        const auto target = each->target.lock();
         const bool is_notified = target && is_selected(*each);
         guard.unlock();
         if (is_notified)
@@ -177,14 +177,15 @@ void contact::notify(Selector is_selected, Event event) noexcept
 
 void contact::set_connecting(std::string_view address) noexcept
 {
-    auto why = state_->plain_failure;
+    auto failure = state_->plain_failure;
     try {
-        why = make_failure(errc::unavailable, "no connection to " + std::string(address) + " has been established yet");
+        failure =
+            make_failure(errc::unavailable, "no connection to " + std::string(address) + " has been established yet");
     } catch (const std::bad_alloc&) {
     }
     const std::lock_guard guard(state_->mutex);
     state_->is_up = false;
-    state_->no_connection = std::move(why);
+    state_->no_connection = std::move(failure);
 }
 
 void contact::set_idle() noexcept
@@ -229,40 +230,40 @@ void contact::set_up(lease_clock::time_point connected_at) noexcept
         state_->notify_watchers(&contact_watcher::on_contact_regained);
 }
 
-void contact::set_down(const failure_ptr& why, std::string_view address) noexcept
+void contact::set_down(const failure_ptr& failure, std::string_view address) noexcept
 {
-    const error_code cause = why->cause ? why->cause : why->code;
+    const error_code cause = failure->cause ? failure->cause : failure->code;
     bool was_up = false;
     bool is_lost = false;
     {
         const std::lock_guard guard(state_->mutex);
         was_up = std::exchange(state_->is_up, false);
         is_lost = state_->was_ready && !state_->connection_failure;
-        state_->connection_failure = why;
+        state_->connection_failure = failure;
     }
     if (was_up) {
         notify(everyone, [&](observer& target) { target.suspended(owner_.traits().name, cause); });
     } else {
         notify([&](listener& each) { return each.note_failure(cause, address); },
-            [&](observer& target) { target.unreachable(owner_.traits().name, cause, address, why->detail); });
+            [&](observer& target) { target.unreachable(owner_.traits().name, cause, address, failure->detail); });
     }
     if (is_lost)
         state_->notify_watchers(&contact_watcher::on_contact_lost);
 }
 
-void contact::set_down(const error_code& why) noexcept
+void contact::set_down(const error_code& error) noexcept
 {
     auto described = state_->plain_failure;
     try {
-        described = make_failure(errc::unavailable, "the connection was lost", why);
+        described = make_failure(errc::unavailable, "the connection was lost", error);
     } catch (const std::bad_alloc&) {
     }
     set_down(described);
 }
 
-void contact::report_unreachable(const error_code& why, std::string_view address, std::string_view detail) noexcept
+void contact::report_unreachable(const error_code& error, std::string_view address, std::string_view detail) noexcept
 {
-    notify(everyone, [&](observer& target) { target.unreachable(owner_.traits().name, why, address, detail); });
+    notify(everyone, [&](observer& target) { target.unreachable(owner_.traits().name, error, address, detail); });
 }
 
 void contact::warn(std::string_view message) noexcept
@@ -271,13 +272,13 @@ void contact::warn(std::string_view message) noexcept
         [&](observer& target) { target.warning(owner_.traits().name, message); });
 }
 
-void contact::warn_of_refusal(const failure& why) noexcept
+void contact::warn_of_refusal(const failure& failure) noexcept
 {
-    const bool is_refusal = why.code == errc::access_denied || why.code == errc::misconfigured_backend;
-    if (!is_refusal || why.detail.empty())
+    const bool is_refusal = failure.code == errc::access_denied || failure.code == errc::misconfigured_backend;
+    if (!is_refusal || failure.detail.empty())
         return;
-    notify([&](listener& each) { return !each.knows_cause(why.detail) && each.note_warning(why.detail); },
-        [&](observer& target) { target.warning(owner_.traits().name, why.detail); });
+    notify([&](listener& each) { return !each.knows_cause(failure.detail) && each.note_warning(failure.detail); },
+        [&](observer& target) { target.warning(owner_.traits().name, failure.detail); });
 }
 
 } // namespace colock::inline v0

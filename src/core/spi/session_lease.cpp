@@ -19,10 +19,10 @@ bool session_lease::has_ended(time_point now) noexcept
 
 bool session_lease::extend(time_point until) noexcept
 {
-    const auto wanted = until.time_since_epoch().count();
+    const auto requested = until.time_since_epoch().count();
     auto known = until_.load(std::memory_order_acquire);
     while (!has_ended(lease_clock::now())) {
-        if (wanted <= known || until_.compare_exchange_weak(known, wanted, std::memory_order_acq_rel))
+        if (requested <= known || until_.compare_exchange_weak(known, requested, std::memory_order_acq_rel))
             return true;
     }
     notify_ended();
@@ -35,13 +35,13 @@ void session_lease::end() noexcept
     notify_ended();
 }
 
-void session_lease::watch(const std::shared_ptr<watcher>& who)
+void session_lease::watch(const std::shared_ptr<watcher>& target)
 {
     const std::lock_guard guard(mutex_);
     std::erase_if(watchers_, [](const auto& each) { return each.expired(); });
-    const auto is_known = [&](const auto& each) { return !each.owner_before(who) && !who.owner_before(each); };
+    const auto is_known = [&](const auto& each) { return !each.owner_before(target) && !target.owner_before(each); };
     if (std::ranges::none_of(watchers_, is_known))
-        watchers_.push_back(who);
+        watchers_.push_back(target);
 }
 
 std::vector<std::shared_ptr<session_lease::watcher>> session_lease::watchers()

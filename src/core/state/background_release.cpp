@@ -11,63 +11,63 @@ namespace {
 
 /// Returns whether the answer to the release has to be awaited, and stores in `seen` the version at which there was no
 /// answer. The mutex must be held.
-bool watch_for_answer(core& self, record& ending, std::uint32_t& seen)
+bool watch_for_answer(core& self, record& record, std::uint32_t& seen)
 {
-    if (ending.current_phase() == phase::ended || ending.release_state().answered)
+    if (record.current_phase() == phase::ended || record.release_state().answered)
         return false;
-    seen = ending.version;
-    const bool is_first_check = ending.release_state().answer_deadline == lease_clock::time_point::max();
+    seen = record.version;
+    const bool is_first_check = record.release_state().answer_deadline == lease_clock::time_point::max();
     const bool just_sent =
-        ending.in_flight == operation::release && ending.release_state().retry_at == lease_clock::time_point::max();
+        record.in_flight == operation::release && record.release_state().retry_at == lease_clock::time_point::max();
     if (is_first_check && just_sent && self.adapter_ends_in_time())
         return true;
     const auto now = lease_clock::now();
     if (is_first_check)
-        ending.release_state().answer_deadline = saturating_add(now, self.options.operation_timeout);
-    if (now >= ending.release_state().answer_deadline)
+        record.release_state().answer_deadline = saturating_add(now, self.options.operation_timeout);
+    if (now >= record.release_state().answer_deadline)
         return false;
-    ending.lease_state().answer_by = std::min(ending.lease_state().answer_by, ending.release_state().answer_deadline);
-    self.timers.schedule(ending, std::min(ending.release_state().retry_at, ending.lease_state().answer_by));
+    record.lease_state().answer_by = std::min(record.lease_state().answer_by, record.release_state().answer_deadline);
+    self.timers.schedule(record, std::min(record.release_state().retry_at, record.lease_state().answer_by));
     return true;
 }
 
 } // namespace
 
-bool must_await_answer(core& self, record& ending, std::uint32_t& seen)
+bool must_await_answer(core& self, record& record, std::uint32_t& seen)
 {
-    if (ending.current_phase() == phase::ended)
+    if (record.current_phase() == phase::ended)
         return false;
     const std::lock_guard guard(self.mutex);
-    return watch_for_answer(self, ending, seen);
+    return watch_for_answer(self, record, seen);
 }
 
-release_start begin_release(core& self, record& held, std::uint32_t* seen)
+release_start begin_release(core& self, record& record, std::uint32_t* seen)
 {
-    release_start begun;
+    release_start start;
     self.update([&](deferred_actions& actions) {
-        begun.was_held = self.begin_ending(held, lost_reason::released, actions);
-        begun.waits = seen && !self.can.immediate && watch_for_answer(self, held, *seen);
+        start.was_held = self.begin_ending(record, lost_reason::released, actions);
+        start.waits = seen && !self.can.immediate && watch_for_answer(self, record, *seen);
     });
     if (seen && self.can.immediate)
-        begun.waits = must_await_answer(self, held, *seen);
-    return begun;
+        start.waits = must_await_answer(self, record, *seen);
+    return start;
 }
 
-void release_in_background(core& self, record& held) noexcept
+void release_in_background(core& self, record& record) noexcept
 {
-    if (held.current_phase() == phase::held)
-        begin_release(self, held);
-    if (held.current_phase() != phase::ending)
+    if (record.current_phase() == phase::held)
+        begin_release(self, record);
+    if (record.current_phase() != phase::ending)
         return;
     const std::lock_guard guard(self.mutex);
-    self.cleanup.keep_until_ended(held);
+    self.cleanup.keep_until_ended(record);
 }
 
-void abandon_acquire(core& self, record& subject) noexcept
+void abandon_acquire(core& self, record& record) noexcept
 {
-    subject.cancel();
-    self.update([&](deferred_actions& actions) { self.abandon(subject, actions); });
-    release_in_background(self, subject);
+    record.cancel();
+    self.update([&](deferred_actions& actions) { self.abandon(record, actions); });
+    release_in_background(self, record);
 }
 
 } // namespace colock::inline v0::detail

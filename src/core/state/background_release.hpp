@@ -13,9 +13,9 @@ class core;
 
 /// Abandons an acquire that has not handed out its lock: it was cancelled or has failed, its frame is destroyed, or it
 /// continues with another claim. A grant that it has or may still get is released in the background.
-void abandon_acquire(core& self, record& subject) noexcept;
+void abandon_acquire(core& self, record& record) noexcept;
 /// Releases a held lock in the background.
-void release_in_background(core& self, record& held) noexcept;
+void release_in_background(core& self, record& record) noexcept;
 struct release_start
 {
     /// The lock was held until this call.
@@ -23,10 +23,10 @@ struct release_start
     /// The answer has to be awaited. `seen` has been set to the version at which there was no answer.
     bool waits = false;
 };
-/// Begins to release `held`, if it is still held.
+/// Begins to release `record`, if it is still held.
 /// \param seen null if nobody waits for the answer
-release_start begin_release(core& self, record& held, std::uint32_t* seen = nullptr);
+release_start begin_release(core& self, record& record, std::uint32_t* seen = nullptr);
 /// \returns whether the answer to a release that has begun has to be awaited
-[[nodiscard]] bool must_await_answer(core& self, record& ending, std::uint32_t& seen);
+[[nodiscard]] bool must_await_answer(core& self, record& record, std::uint32_t& seen);
 
 } // namespace colock::inline v0::detail

@@ -25,25 +25,25 @@ void cleanup_queue::note_request(record& claim, std::chrono::milliseconds ttl) n
         ttl == 0ms ? time_point::max() : saturating_add(claim.operation_start(), ttl));
 }
 
-cleanup_queue::time_point cleanup_queue::release_deadline(const record& ending) const noexcept
+cleanup_queue::time_point cleanup_queue::release_deadline(const record& record) const noexcept
 {
     // A claim that the server does not end by itself exists until it is released.
-    return core_.can.expires ? saturating_add(ending.release_state().latest_expiry, core_.options.operation_timeout)
+    return core_.can.expires ? saturating_add(record.release_state().latest_expiry, core_.options.operation_timeout)
                              : time_point::max();
 }
 
-void cleanup_queue::add(record& ending)
+void cleanup_queue::add(record& record)
 {
-    note_request(ending, ending.ttl());
-    intrusive_ptr_add_ref(&ending);
-    ending_.push_back(ending);
+    note_request(record, record.ttl());
+    intrusive_ptr_add_ref(&record);
+    ending_.push_back(record);
     ++core_.stats.settling;
 }
 
-void cleanup_queue::remove(record& ended, deferred_actions& actions)
+void cleanup_queue::remove(record& record, deferred_actions& actions)
 {
-    ending_.erase(ending_.iterator_to(ended));
-    actions.removed.push_back(ended);
+    ending_.erase(ending_.iterator_to(record));
+    actions.removed.push_back(record);
     --core_.stats.settling;
     if (ending_.empty()) {
         actions.kept_core = std::move(kept_);
@@ -51,37 +51,37 @@ void cleanup_queue::remove(record& ended, deferred_actions& actions)
     }
 }
 
-void cleanup_queue::start_release(record& ending, deferred_actions& actions)
+void cleanup_queue::start_release(record& record, deferred_actions& actions)
 {
     if (core_.dead && !core_.can.immediate)
-        return core_.finish(ending, false, actions);
+        return core_.finish(record, false, actions);
     // `on_released` calls this function again: nothing may overtake a create or an extend that is in flight.
-    if (ending.in_flight != operation::none)
+    if (record.in_flight != operation::none)
         return;
     record::ptr next;
-    if (!core_.dead && !ending.release_state().is_settling && ending.granted)
-        next = core_.queues.pick_for_hand_over(ending, actions.wakes);
+    if (!core_.dead && !record.release_state().is_settling && record.granted)
+        next = core_.queues.pick_for_hand_over(record, actions.wakes);
     try {
         if (next && next->acquire().plan.is_listening())
             actions.add_request(deferred_actions::action::cancel_wait, *next);
         if (next)
-            actions.add_request(deferred_actions::action::hand_over, ending, next);
+            actions.add_request(deferred_actions::action::hand_over, record, next);
         else
-            actions.add_request(ending.granted && !ending.in_doubt() ? deferred_actions::action::release
+            actions.add_request(record.granted && !record.in_doubt() ? deferred_actions::action::release
                                                                      : deferred_actions::action::abandon,
-                ending);
+                record);
     } catch (const std::bad_alloc&) {
-        return retry_later(ending, actions);
+        return retry_later(record, actions);
     }
     const auto now = lease_clock::now();
-    ending.in_flight = operation::release;
-    ending.set_operation_start(now);
+    record.in_flight = operation::release;
+    record.set_operation_start(now);
     // The release is reported before it is sent, because another thread may be granted the lock, and report the grant,
     // while the call is still in progress.
-    if (core_.options.observer && core_.can.immediate && !ending.release_state().is_settling && ending.granted) {
-        ending.release_state().reported_early = true;
+    if (core_.options.observer && core_.can.immediate && !record.release_state().is_settling && record.granted) {
+        record.release_state().reported_early = true;
         core_.events.add(
-            {.what = lock_event::kind::released, .subject = &ending, .span = ending.release_state().held.span()});
+            {.type = lock_event::kind::released, .record = &record, .span = record.release_state().held.span()});
     }
     if (next) {
         next->sends_create();
@@ -90,89 +90,89 @@ void cleanup_queue::start_release(record& ending, deferred_actions& actions)
         static_cast<void>(next->acquire().plan.on_sent(false));
         key_queues::expect_release(*next);
     } else {
-        ending.set_has_local_waiters(core_.queues.find(ending) != nullptr);
+        record.set_has_local_waiters(core_.queues.find(record) != nullptr);
     }
 }
 
-void cleanup_queue::on_released(record& subject, release_outcome&& outcome, deferred_actions& actions)
+void cleanup_queue::on_released(record& record, release_outcome&& outcome, deferred_actions& actions)
 {
-    subject.in_flight = operation::none;
+    record.in_flight = operation::none;
     if (outcome.others_wait && !core_.can.fifo) {
-        if (key_queue* queue = core_.queues.find(subject)) {
+        if (key_queue* queue = core_.queues.find(record)) {
             const auto now = lease_clock::now();
             queue->yields_until =
-                now + std::clamp<lease_clock::duration>(2 * (now - subject.operation_start()), 500us, 20ms);
+                now + std::clamp<lease_clock::duration>(2 * (now - record.operation_start()), 500us, 20ms);
         }
     }
-    const bool late_grant = subject.releases_late_grant;
-    subject.releases_late_grant = false;
-    if (subject.current_phase() == phase::acquiring) {
+    const bool late_grant = record.releases_late_grant;
+    record.releases_late_grant = false;
+    if (record.current_phase() == phase::acquiring) {
         // The acquire continues. If the release is not proven, the claim may still exclude all others, and the release
         // may still arrive. The acquire therefore continues with another claim, which has another token, and this claim
         // is cleaned up separately.
         if (outcome.status == release_status::failed && !COLOCK_DEFECT(late_release)) {
             COLOCK_SOMETIMES(release_of_an_acquire_that_continues_fails);
-            subject.mark_release_in_doubt();
+            record.mark_release_in_doubt();
         }
-        subject.notify(actions.wakes);
-    } else if (subject.current_phase() == phase::ending && late_grant) {
+        record.notify(actions.wakes);
+    } else if (record.current_phase() == phase::ending && late_grant) {
         // The answered request was the release of a late grant, and the acquire was given up meanwhile. The claim
         // itself is still to be released.
         COLOCK_SOMETIMES(acquire_is_given_up_during_the_release_of_a_late_grant);
-        start_release(subject, actions);
-    } else if (subject.current_phase() == phase::ending) {
+        start_release(record, actions);
+    } else if (record.current_phase() == phase::ending) {
         const bool failed = outcome.status == release_status::failed;
         // The session that could have proven the release is lost, so no later attempt can prove it.
         const bool is_final = failed && outcome.error->cause == errc::lost;
-        if (!std::exchange(subject.release_state().answered, true)) {
-            subject.release_state().status = outcome.status;
+        if (!std::exchange(record.release_state().answered, true)) {
+            record.release_state().status = outcome.status;
             // After a loss nobody asks for the answer to the release, but for the reason why the lease could not be
             // kept.
-            if (!subject.release_state().is_settling)
-                subject.release_state().error = std::move(outcome.error);
+            if (!record.release_state().is_settling)
+                record.release_state().error = std::move(outcome.error);
         }
         if (failed && !is_final) {
-            retry_later(subject, actions);
+            retry_later(record, actions);
         } else {
-            subject.release_state().is_settling = subject.release_state().is_settling || failed;
-            core_.finish(subject, !failed, actions);
+            record.release_state().is_settling = record.release_state().is_settling || failed;
+            core_.finish(record, !failed, actions);
         }
     }
 }
 
-void cleanup_queue::retry_later(record& ending, deferred_actions& actions)
+void cleanup_queue::retry_later(record& record, deferred_actions& actions)
 {
-    ending.release_state().is_settling = true;
+    record.release_state().is_settling = true;
     const auto now = lease_clock::now();
-    const time_point release_deadline = this->release_deadline(ending);
+    const time_point release_deadline = this->release_deadline(record);
     if (core_.dead || now >= release_deadline) {
         COLOCK_SOMETIMES(cleanup_ends_without_proof);
-        return core_.finish(ending, false, actions);
+        return core_.finish(record, false, actions);
     }
     // The release may or may not have been executed, so the waiters of the key have to check the backend themselves,
     // unless the backend wakes them. Thousands of shared locks may be released at once, and each failure would wake
     // all waiters.
-    if (ending.granted)
-        core_.queues.wake_after_release(ending, actions.wakes);
+    if (record.granted)
+        core_.queues.wake_after_release(record, actions.wakes);
     // The caller that waited for the first answer may return now, so the cleanup keeps the core alive.
     if (!kept_)
         kept_ = core_.weak_from_this().lock();
-    ending.release_state().backoff = std::clamp<decltype(ending.release_state().backoff)>(
-        ending.release_state().backoff * 2U, backoff_first, backoff_cap);
-    ending.release_state().retry_at = std::min(saturating_add(now, ending.release_state().backoff), release_deadline);
-    core_.timers.schedule(ending, std::min(ending.release_state().retry_at, ending.lease_state().answer_by));
-    ending.notify(actions.wakes);
+    record.release_state().backoff = std::clamp<decltype(record.release_state().backoff)>(
+        record.release_state().backoff * 2U, backoff_first, backoff_cap);
+    record.release_state().retry_at = std::min(saturating_add(now, record.release_state().backoff), release_deadline);
+    core_.timers.schedule(record, std::min(record.release_state().retry_at, record.lease_state().answer_by));
+    record.notify(actions.wakes);
 }
 
-void cleanup_queue::keep_until_ended(const record& ending)
+void cleanup_queue::keep_until_ended(const record& record)
 {
-    if (ending.current_phase() == phase::ending && ending.list_hook::is_linked() && !kept_)
+    if (record.current_phase() == phase::ending && record.list_hook::is_linked() && !kept_)
         kept_ = core_.weak_from_this().lock();
 }
 
-bool cleanup_queue::is_inside_call(const record& ending) const noexcept
+bool cleanup_queue::is_inside_call(const record& record) const noexcept
 {
-    return core_.can.immediate && ending.in_flight != operation::none;
+    return core_.can.immediate && record.in_flight != operation::none;
 }
 
 unsigned cleanup_queue::calls_in_flight() const noexcept

@@ -15,28 +15,28 @@ std::shared_ptr<core> core::make(std::shared_ptr<adapter> backend, locker_option
             {.detail = "the adapter is null; make one with a factory, such as colock::memory::make_adapter"});
     }
     check_locker_options(options, *backend);
-    auto made = std::make_shared<core>(std::move(backend), std::move(options));
-    made->timers.set_owner<&core::on_timer, &core::on_timer_unused>(made);
-    if (const auto executor = made->executor()) {
-        join_context(executor, made);
-        made->gate_ = context_gate::of(executor);
+    auto result = std::make_shared<core>(std::move(backend), std::move(options));
+    result->timers.set_owner<&core::on_timer, &core::on_timer_unused>(result);
+    if (const auto executor = result->executor()) {
+        join_context(executor, result);
+        result->gate_ = context_gate::of(executor);
     } else {
         // The adapter's context has shut down.
-        made->dead = true;
-        made->closed_to_new = true;
-        static_cast<void>(made->timers.stop());
+        result->dead = true;
+        result->closed_to_new = true;
+        static_cast<void>(result->timers.stop());
     }
-    if (made->options.observer)
-        made->backend->attach(made->options.observer);
-    if (!made->can.immediate)
-        made->backend->watch_contact(made);
-    made->backend->add_user();
-    return made;
+    if (result->options.observer)
+        result->backend->attach(result->options.observer);
+    if (!result->can.immediate)
+        result->backend->watch_contact(result);
+    result->backend->add_user();
+    return result;
 }
 
-core::core(std::shared_ptr<adapter> adapter, locker_options chosen)
+core::core(std::shared_ptr<adapter> adapter, locker_options settings)
     : backend(std::move(adapter)), can(backend->traits().capabilities), limits(backend->traits().limits),
-      options(std::move(chosen)), margins{options.minimum_validity, options.stop_margin},
+      options(std::move(settings)), margins{options.minimum_validity, options.stop_margin},
       watches_all(options.observer || !can.expires), timers(*backend), queues(can.fifo, timers), events(mutex),
       default_owner(make_default_owner(options))
 {
@@ -51,9 +51,9 @@ void core::context_shutdown() noexcept
         closed_to_new = true;
         timer = timers.stop();
         // No timer renews a lease any more, so the bodies have to stop.
-        for (record& held : leases.all()) {
-            if (held.lease_state().plan.body_runs())
-                leases.stop_body(held, lost_reason::shutting_down, actions);
+        for (record& record : leases.all()) {
+            if (record.lease_state().plan.body_runs())
+                leases.stop_body(record, lost_reason::shutting_down, actions);
         }
         wake_all_suspended(actions.wakes);
         cleanup.give_up(actions);

@@ -58,7 +58,7 @@ public:
 
     /// \throws validation_error
     [[nodiscard]] static std::shared_ptr<core> make(std::shared_ptr<adapter> backend, locker_options options);
-    core(std::shared_ptr<adapter> adapter, locker_options chosen);
+    core(std::shared_ptr<adapter> adapter, locker_options settings);
     core(const core&) = delete;
     core& operator=(const core&) = delete;
 
@@ -74,10 +74,10 @@ public:
         return limits.operation_timeout > limits.operation_timeout.zero() &&
                limits.operation_timeout <= options.operation_timeout;
     }
-    [[nodiscard]] lease_clock::time_point answer_deadline(lease_clock::time_point sent) const noexcept
+    [[nodiscard]] lease_clock::time_point answer_deadline(lease_clock::time_point sent_at) const noexcept
     {
         return adapter_ends_in_time() ? lease_clock::time_point::max()
-                                      : saturating_add(sent, options.operation_timeout);
+                                      : saturating_add(sent_at, options.operation_timeout);
     }
 
     /// Calls `change(deferred_actions&)` under the mutex, and then carries out the actions. Returns the result of
@@ -113,12 +113,12 @@ public:
     /// Suspends a waiter again if there was no memory to post its continuation. The timer resumes the waiter.
     void wake_later(waiter& target) noexcept;
 
-    /// Calls the backend for an operation that is in flight for `subject`. If there is no memory for that, the
+    /// Calls the backend for an operation that is in flight for `record`. If there is no memory for that, the
     /// operation fails as if the backend could not be reached. The mutex must not be held.
     /// \param start called with the backend
     /// \param fail called with the failure
     template <class Start, class Fail>
-    void start_request(record& subject, Start start, Fail fail)
+    void start_request(record& record, Start start, Fail fail)
     {
         try {
             start(*backend);
@@ -126,7 +126,7 @@ public:
             {
                 const std::lock_guard guard(mutex);
                 // If the backend has answered before it threw, there is no failure to report.
-                if (subject.in_flight == operation::none)
+                if (record.in_flight == operation::none)
                     return;
             }
             fail(no_memory);
@@ -135,40 +135,40 @@ public:
 
     /// Must be called when an operation has failed. Reports a refusal to the observers. Sets an error if the adapter
     /// has reported none.
-    void note_failure(failure_ptr& why) const;
+    void note_failure(failure_ptr& failure) const;
 
     // Reports of the adapter. They arrive through the record, which the caller keeps alive.
-    void on_created(record& wanted, create_outcome&& outcome);
-    /// Called when the create was part of a batch that was refused: nothing has changed for `wanted`.
-    /// \param busy the answer, if the key of `wanted` is the busy one; else null
-    void on_refused(record& wanted, create_outcome* busy);
-    void on_released(record& ending, release_outcome&& outcome);
-    void on_handed_over(record& ending, record& next, hand_over_outcome&& outcome);
-    void on_extended(const record::ptr& held, extend_outcome outcome);
+    void on_created(record& record, create_outcome&& outcome);
+    /// Called when the create was part of a batch that was refused: nothing has changed for `record`.
+    /// \param busy the answer, if the key of `record` is the busy one; else null
+    void on_refused(record& record, create_outcome* busy);
+    void on_released(record& record, release_outcome&& outcome);
+    void on_handed_over(record& holder, record& next, hand_over_outcome&& outcome);
+    void on_extended(const record::ptr& record, extend_outcome outcome);
     /// \param result where the outcome is stored for the caller; null if the core itself has sent the query
-    void on_checked(record& held, valid_outcome&& outcome, std::optional<valid_outcome>* result);
-    void on_woken(const record::ptr& waiting, std::uint32_t wait_number);
-    void declare_lost(const record::ptr& held, lost_reason reason);
+    void on_checked(record& record, valid_outcome&& outcome, std::optional<valid_outcome>* result);
+    void on_woken(const record::ptr& record, std::uint32_t wait_number);
+    void declare_lost(const record::ptr& record, lost_reason reason);
 
     // Transitions, defined in transitions.cpp. No other function changes the phase of a record. The mutex must be held.
-    /// Grants the lock to `subject`, which acquires.
-    void grant(record& subject, std::uint64_t fence, deferred_actions& actions);
+    /// Grants the lock to `record`, which acquires.
+    void grant(record& record, std::uint64_t fence, deferred_actions& actions);
     /// Makes a held lock of a group available to the caller, because all locks of the group are held now. The requested
     /// options apply from now on.
-    void hand_out(record& held, bool renews, std::chrono::milliseconds max_hold, time_point now);
+    void hand_out(record& record, bool renews, std::chrono::milliseconds max_hold, time_point now);
     /// Passes an answer that is no usable grant to the acquiring coroutine. The record keeps its place.
-    static void return_to_queue(record& subject, create_outcome&& answer, deferred_actions& actions);
+    static void return_to_queue(record& record, create_outcome&& answer, deferred_actions& actions);
     /// Gives up an acquire, if it is still acquiring. A grant, or a place in a queue, that it has or may still get is
     /// released.
-    void abandon(record& subject, deferred_actions& actions);
+    void abandon(record& record, deferred_actions& actions);
     /// Ends a lease, and begins to release the lock. Has no effect if the lock is not held.
     /// \returns whether the lock was held
-    bool begin_ending(record& held, lost_reason reason, deferred_actions& actions);
+    bool begin_ending(record& record, lost_reason reason, deferred_actions& actions);
     /// Ends a lease without releasing the lock in the backend, because another holder takes it over with the ticket.
-    void detach(record& held, deferred_actions& actions);
+    void detach(record& record, deferred_actions& actions);
     /// Ends the clean-up of a claim.
     /// \param proven it is certain that the backend keeps nothing of the claim
-    void finish(record& subject, bool proven, deferred_actions& actions);
+    void finish(record& record, bool proven, deferred_actions& actions);
 
     void on_session_ended(const session_lease& session) noexcept override;
     void on_contact_lost() noexcept override;
@@ -182,11 +182,11 @@ public:
         const CompletionToken& completion_token = {})
     {
         return asio::async_initiate<const CompletionToken, void(error_code)>(
-            [](auto handler, core* self, condition* where, std::uint32_t version, on_close when) {
-                waiter::ptr waiting;
+            [](auto handler, core* self, condition* awaited, std::uint32_t version, on_close policy) {
+                waiter::ptr record;
                 const auto slot = asio::get_associated_cancellation_slot(handler);
                 try {
-                    waiting.reset(new handler_waiter<decltype(handler)>(*self, std::move(handler)));
+                    record.reset(new handler_waiter<decltype(handler)>(*self, std::move(handler)));
                 } catch (const std::bad_alloc&) {
                     // The handler has not been moved yet. If the exception were rethrown, it would leave run(), and the
                     // coroutine would remain suspended.
@@ -195,8 +195,8 @@ public:
                         asio::append(std::move(handler), make_error_code(boost::system::errc::not_enough_memory)));
                     return;
                 }
-                self->assign_cancellation(slot, waiting);
-                self->suspend(waiting, *where, version, when);
+                self->assign_cancellation(slot, record);
+                self->suspend(record, *awaited, version, policy);
             },
             completion_token, this, &source, seen, closing);
     }
@@ -271,9 +271,9 @@ public:
     condition group_pause;
 
 private:
-    void end_lease(record& held, lost_reason reason, deferred_actions& actions);
+    void end_lease(record& record, lost_reason reason, deferred_actions& actions);
     /// Records how long the backend took to answer a create. Returns the current time. The mutex must be held.
-    time_point note_answer_time(record& asked, create_status answer) noexcept;
+    time_point note_answer_time(record& record, create_status answer) noexcept;
     void on_timer();
     void on_timer_unused();
     /// Assigns to `slot`, which may be empty, a handler that cancels `target`: the waiter is resumed with

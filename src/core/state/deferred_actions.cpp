@@ -22,68 +22,68 @@ void on_handed_over(record& held, record& next, hand_over_outcome&& outcome)
 void start(adapter& backend, const deferred_actions::request& request)
 {
     using action = deferred_actions::action;
-    const record::ptr& subject = request.subject;
-    switch (request.what) {
+    const record::ptr& record = request.record;
+    switch (request.kind) {
     case action::cancel_wait:
-        return backend.cancel_wait(*subject);
+        return backend.cancel_wait(*record);
     case action::release:
     case action::abandon:
-        return backend.start_release(subject,
-            request.what == action::abandon ? release_guarantee::settled : release_guarantee::released,
-            completion<release_outcome>::bind<&record::on_released>(subject));
+        return backend.start_release(record,
+            request.kind == action::abandon ? release_guarantee::settled : release_guarantee::released,
+            completion<release_outcome>::bind<&record::on_released>(record));
     case action::hand_over:
-        return backend.start_hand_over(
-            subject, request.next, [subject, next = request.next](hand_over_outcome outcome) {
-                on_handed_over(*subject, *next, std::move(outcome));
-            });
+        return backend.start_hand_over(record, request.next, [record, next = request.next](hand_over_outcome outcome) {
+            on_handed_over(*record, *next, std::move(outcome));
+        });
     case action::renew:
-        return backend.start_extend(subject, subject->lease_state().extension.ttl,
-            completion<extend_outcome>::bind<&record::on_extended>(subject));
+        return backend.start_extend(record, record->lease_state().extension.ttl,
+            completion<extend_outcome>::bind<&record::on_extended>(record));
     case action::verify:
-        return backend.start_is_valid(subject, completion<valid_outcome>::bind<&record::on_verified>(subject));
+        return backend.start_is_valid(record, completion<valid_outcome>::bind<&record::on_verified>(record));
     }
 }
 
-void fail(const deferred_actions::request& request, const failure_ptr& why)
+void fail(const deferred_actions::request& request, const failure_ptr& failure)
 {
     using action = deferred_actions::action;
-    record& subject = *request.subject;
-    switch (request.what) {
+    record& record = *request.record;
+    switch (request.kind) {
     case action::cancel_wait:
         return;
     case action::release:
     case action::abandon:
-        return subject.on_released({.status = release_status::failed, .error = why});
+        return record.on_released({.status = release_status::failed, .error = failure});
     case action::hand_over:
-        return on_handed_over(subject, *request.next,
-            {.released = {.status = release_status::failed, .error = why}, .created = create_outcome::failed(why)});
+        return on_handed_over(record, *request.next,
+            {.released = {.status = release_status::failed, .error = failure},
+                .created = create_outcome::failed(failure)});
     case action::renew:
-        return subject.on_extended({.status = extend_status::failed, .error = why});
+        return record.on_extended({.status = extend_status::failed, .error = failure});
     case action::verify:
-        return subject.on_verified({.error = why});
+        return record.on_verified({.error = failure});
     }
 }
 
 /// Reports a batch of the pending events. The rest is posted, so that the thread can do other work.
-void report_events(const std::shared_ptr<core>& self, core& of)
+void report_events(const std::shared_ptr<core>& owner, core& self)
 {
-    while (of.events.report_batch(*of.options.observer)) {
+    while (self.events.report_batch(*self.options.observer)) {
         // Without an event loop, nothing else would report the rest.
-        if (!self || of.dead)
+        if (!owner || self.dead)
             continue;
-        if (!of.events.begin_post())
+        if (!self.events.begin_post())
             return;
         try {
             // The posted function keeps the core alive, so that no event is dropped.
-            if (of.post_to_context([self] {
-                    self->events.end_post();
-                    report_events(self, *self);
+            if (self.post_to_context([owner] {
+                    owner->events.end_post();
+                    report_events(owner, *owner);
                 }))
                 return;
         } catch (const std::bad_alloc&) {
             // Without memory to post, the next batch follows at once.
         }
-        of.events.end_post();
+        self.events.end_post();
     }
 }
 
@@ -101,8 +101,8 @@ void deferred_actions::run(core& self)
         report_events(kept, self);
     for (const auto& each : requests) {
         self.start_request(
-            *each.subject, [&](adapter& backend) { start(backend, each); },
-            [&](const failure_ptr& why) { fail(each, why); });
+            *each.record, [&](adapter& backend) { start(backend, each); },
+            [&](const failure_ptr& failure) { fail(each, failure); });
     }
     wakes.resume([&](waiter& late) { self.wake_later(late); });
     if (has_observer)

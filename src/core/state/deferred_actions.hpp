@@ -13,8 +13,8 @@ namespace colock::inline v0::detail {
 
 class core;
 
-/// The actions that a change of state requires, collected under the mutex of the core and carried out after the mutex is
-/// released: first the requests, then the wake-ups, then a batch of events; then objects are destroyed.
+/// The actions that a change of state requires, collected under the mutex of the core and carried out after the mutex
+/// is released: first the requests, then the wake-ups, then a batch of events; then objects are destroyed.
 /// `core::update` does that. Other code declares the actions before the lock guard, so that no object is destroyed
 /// under the mutex.
 struct deferred_actions
@@ -38,25 +38,25 @@ struct deferred_actions
     };
     struct request
     {
-        action what;
-        record::ptr subject;
+        action kind;
+        detail::record::ptr record;
         record::ptr next;
     };
 
     wake_list wakes;
     /// Two inline elements, because a hand-over may also cancel a wait.
     boost::container::small_vector<request, 2> requests;
-    /// Records that were removed from a list of the core, which owned a reference to each of them. Adding a record cannot
-    /// fail, because it is linked by the hook of that list.
+    /// Records that were removed from a list of the core, which owned a reference to each of them. Adding a record
+    /// cannot fail, because it is linked by the hook of that list.
     record_list removed;
     /// Keeps the core alive while the actions are executed, and is released without the mutex. May be null.
     std::shared_ptr<core> kept_core;
 
-    /// Adds a request to the backend. Must be called before `subject` is changed.
+    /// Adds a request to the backend. Must be called before `record` is changed.
     /// \throws std::bad_alloc The caller must catch it if requests of other locks were added before.
-    void add_request(action what, record& subject, record::ptr next = {})
+    void add_request(action kind, record& record, record::ptr next = {})
     {
-        requests.push_back({what, record::ptr(&subject), std::move(next)});
+        requests.push_back({kind, record::ptr(&record), std::move(next)});
     }
 
     /// Starts the requests, resumes the waiters, and then reports at most a batch of the pending events. The

@@ -18,35 +18,35 @@ namespace {
 void report(observer& listener, const lock_event& event)
 {
     using kind = lock_event::kind;
-    const record::ptr& subject = event.subject;
-    const std::string& key = subject->key();
-    switch (event.what) {
+    const record::ptr& record = event.record;
+    const std::string& key = record->key();
+    switch (event.type) {
     case kind::waiting:
         return listener.waiting(key);
     case kind::possible_deadlock:
-        return listener.possible_deadlock(key, event.span, place_of(*subject), event.waiting_at);
+        return listener.possible_deadlock(key, event.span, place_of(*record), event.waiting_at);
     case kind::granted:
-        listener.granted(key, subject->lease_state().fence, event.span);
-        if (subject->is_leadership)
-            listener.elected(key, subject->lease_state().fence);
+        listener.granted(key, record->lease_state().fence, event.span);
+        if (record->is_leadership)
+            listener.elected(key, record->lease_state().fence);
         return;
     case kind::not_granted:
-        return listener.not_granted(key, event.why, event.span);
+        return listener.not_granted(key, event.error, event.span);
     case kind::renewed:
         return listener.renewed(key, event.span);
     case kind::at_risk:
-        return listener.at_risk(key, event.why);
+        return listener.at_risk(key, event.error);
     case kind::lost:
         listener.lost(key, event.reason, event.span);
-        if (subject->is_leadership && event.reason == lost_reason::shutting_down)
-            listener.resigned(key, subject->lease_state().fence);
-        else if (subject->is_leadership)
-            listener.deposed(key, subject->lease_state().fence, event.reason);
+        if (record->is_leadership && event.reason == lost_reason::shutting_down)
+            listener.resigned(key, record->lease_state().fence);
+        else if (record->is_leadership)
+            listener.deposed(key, record->lease_state().fence, event.reason);
         return;
     case kind::released:
         return listener.released(key, event.span);
     case kind::resigned:
-        return listener.resigned(key, subject->lease_state().fence);
+        return listener.resigned(key, record->lease_state().fence);
     case kind::settled:
         return listener.settled(key, event.proven);
     }

@@ -39,12 +39,12 @@ struct lock_event
         settled,
     };
 
-    kind what;
-    record::ptr subject;
+    kind type;
+    detail::record::ptr record;
     lost_reason reason = lost_reason::released;
     bool proven = true;
     std::chrono::nanoseconds span{0};
-    error_code why{};
+    error_code error{};
     std::source_location waiting_at{};
 };
 

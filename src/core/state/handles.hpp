@@ -20,16 +20,16 @@ struct core::handles
     [[nodiscard]] static lock_group make_group(
         std::shared_ptr<core> owner, std::string id, std::vector<lock> locks, bool by_id = false)
     {
-        lock_group made;
-        made.core_ = std::move(owner);
-        made.id_ = std::move(id);
-        made.locks_ = std::move(locks);
-        made.by_id_ = by_id;
-        return made;
+        lock_group group;
+        group.core_ = std::move(owner);
+        group.id_ = std::move(id);
+        group.locks_ = std::move(locks);
+        group.by_id_ = by_id;
+        return group;
     }
     [[nodiscard]] static leadership make_leadership(lock&& elected) noexcept { return leadership(std::move(elected)); }
-    [[nodiscard]] static record& record_of(const lock& held) noexcept { return record::of(held.record_); }
-    [[nodiscard]] static core& core_of(const lock& held) noexcept { return *held.core_; }
+    [[nodiscard]] static record& record_of(const lock& handle) noexcept { return record::of(handle.record_); }
+    [[nodiscard]] static core& core_of(const lock& handle) noexcept { return *handle.core_; }
 };
 
 } // namespace colock::inline v0::detail

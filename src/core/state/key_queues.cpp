@@ -47,31 +47,31 @@ bool follows_shared_head(const key_queue& queue, boost::intrusive::list<record>:
 
 } // namespace
 
-key_queue* key_queues::find(const record& wanted)
+key_queue* key_queues::find(const record& record)
 {
-    if (!may_have(wanted.key_hash()))
+    if (!may_have(record.key_hash()))
         return nullptr;
-    const auto found = table_.find(wanted);
+    const auto found = table_.find(record);
     return found == table_.end() ? nullptr : &found->second;
 }
 
-/// Makes the queue of the key of `wanted`. Queues are recycled, because on a remote backend every acquire needs one.
-key_queue& key_queues::make(const record& wanted)
+/// Makes the queue of the key of `record`. Queues are recycled, because on a remote backend every acquire needs one.
+key_queue& key_queues::make(const record& record)
 {
-    key_queue* made = nullptr;
+    key_queue* queue = nullptr;
     if (spares_.empty()) {
-        made = &table_.try_emplace(hashed_key{wanted.key(), wanted.key_hash()}).first->second;
+        queue = &table_.try_emplace(hashed_key{record.key(), record.key_hash()}).first->second;
     } else {
         auto& spare = spares_.back();
-        spare.key().text = wanted.key();
-        spare.key().hash = wanted.key_hash();
-        made = &table_.insert(std::move(spare)).position->second;
+        spare.key().text = record.key();
+        spare.key().hash = record.key_hash();
+        queue = &table_.insert(std::move(spare)).position->second;
         spares_.pop_back();
     }
-    all_.push_back(*made);
-    change_count(wanted.key_hash(), 1);
+    all_.push_back(*queue);
+    change_count(record.key_hash(), 1);
     timers_.keep_armed(true);
-    return *made;
+    return *queue;
 }
 
 void key_queues::drop(const record& last_member)
@@ -94,45 +94,45 @@ void key_queues::drop(const record& last_member)
         timers_.keep_armed(false);
 }
 
-void key_queues::enter(record& wanted, bool as_head, wake_list& wakes)
+void key_queues::enter(record& record, bool as_head, wake_list& wakes)
 {
-    key_queue* const known = find(wanted);
-    key_queue& queue = known ? *known : make(wanted);
-    auto& acquire = wanted.acquire();
-    queue.members.push_back(wanted);
+    key_queue* const known = find(record);
+    key_queue& queue = known ? *known : make(record);
+    auto& acquire = record.acquire();
+    queue.members.push_back(record);
     acquire.queue = &queue;
     if (as_head) {
         // The record has sent a request to the backend already and may have a place in the backend's queue, so it must
         // continue to listen.
         acquire.is_head = true;
         ++queue.heads;
-        expect_release(wanted);
+        expect_release(record);
         queue.answer = last_answer::from(acquire.outcome, acquire.plan.holder_expires());
     } else if (queue.heads == 0) {
         promote(queue, queue.members.begin(), wakes);
-    } else if (is_shared(wanted) && queue.heads + 1 == queue.members.size() && is_shared(queue.members.front())) {
+    } else if (is_shared(record) && queue.heads + 1 == queue.members.size() && is_shared(queue.members.front())) {
         acquire.is_head = true;
         ++queue.heads;
-        expect_release(wanted);
+        expect_release(record);
     }
 }
 
-void key_queues::expect_release(record& waiting) noexcept
+void key_queues::expect_release(record& record) noexcept
 {
-    if (waiting.acquire().is_head && !waiting.release_hook::is_linked())
-        waiting.acquire().queue->woken_by_release.push_back(waiting);
+    if (record.acquire().is_head && !record.release_hook::is_linked())
+        record.acquire().queue->woken_by_release.push_back(record);
 }
 
-void key_queues::on_listening(record& waiting) const noexcept
+void key_queues::on_listening(record& record) const noexcept
 {
     if (fifo_)
-        forget_release(waiting);
+        forget_release(record);
 }
 
-void key_queues::forget_release(record& waiting) noexcept
+void key_queues::forget_release(record& record) noexcept
 {
-    if (waiting.release_hook::is_linked())
-        waiting.release_hook::unlink();
+    if (record.release_hook::is_linked())
+        record.release_hook::unlink();
 }
 
 /// Makes heads of the members, from `from` on, that may be heads now. Only shared heads are in front of `from`.
@@ -171,19 +171,19 @@ void key_queues::make_head(record& member, key_queue& queue, wake_list& wakes)
     member.notify(wakes);
 }
 
-bool key_queues::leave(record& wanted, wake_list& wakes)
+bool key_queues::leave(record& record, wake_list& wakes)
 {
-    auto& acquire = wanted.acquire();
+    auto& acquire = record.acquire();
     key_queue* const queue = std::exchange(acquire.queue, nullptr);
     if (!queue)
         return false;
-    forget_release(wanted);
-    const auto following = queue->members.erase(queue->members.iterator_to(wanted));
+    forget_release(record);
+    const auto following = queue->members.erase(queue->members.iterator_to(record));
     const bool was_head = std::exchange(acquire.is_head, false);
     if (was_head)
         --queue->heads;
     if (queue->members.empty()) {
-        drop(wanted);
+        drop(record);
         return false;
     }
     if (queue->heads == 0)
@@ -193,22 +193,22 @@ bool key_queues::leave(record& wanted, wake_list& wakes)
     return true;
 }
 
-void key_queues::replace(record& waiting, record& fresh)
+void key_queues::replace(record& member, record& successor)
 {
-    key_queue& queue = *std::exchange(waiting.acquire().queue, nullptr);
-    queue.members.insert(queue.members.iterator_to(waiting), fresh);
-    queue.members.erase(queue.members.iterator_to(waiting));
-    forget_release(waiting);
-    fresh.acquire().queue = &queue;
-    fresh.acquire().is_head = std::exchange(waiting.acquire().is_head, false);
-    expect_release(fresh);
+    key_queue& queue = *std::exchange(member.acquire().queue, nullptr);
+    queue.members.insert(queue.members.iterator_to(member), successor);
+    queue.members.erase(queue.members.iterator_to(member));
+    forget_release(member);
+    successor.acquire().queue = &queue;
+    successor.acquire().is_head = std::exchange(member.acquire().is_head, false);
+    expect_release(successor);
 }
 
 /// A local release is known here before the backend can send an event, and a head whose create is still in flight may
 /// get no event at all.
-void key_queues::wake_heads(const record& ended, wake_list& wakes)
+void key_queues::wake_heads(const record& record, wake_list& wakes)
 {
-    key_queue* queue = find(ended);
+    key_queue* queue = find(record);
     // After a hand-over the next holder has the key already.
     if (!queue || (queue->holder && !fifo_))
         return;
@@ -243,11 +243,11 @@ bool key_queues::wake_after_contact(wake_list& wakes)
     return next_after_contact_ != all_.end();
 }
 
-void key_queues::wake_after_release(const record& ended, wake_list& wakes)
+void key_queues::wake_after_release(const record& record, wake_list& wakes)
 {
     if (!fifo_)
-        return wake_heads(ended, wakes);
-    if (key_queue* queue = find(ended))
+        return wake_heads(record, wakes);
+    if (key_queue* queue = find(record))
         wake_for_release(*queue, wakes);
 }
 
@@ -262,14 +262,14 @@ void key_queues::wake_for_earlier_expiry(const record& shortened, lease_clock::t
     });
 }
 
-record::ptr key_queues::pick_for_hand_over(record& held, wake_list& wakes)
+record::ptr key_queues::pick_for_hand_over(record& record, wake_list& wakes)
 {
-    if (is_shared(held) || held.in_doubt())
+    if (is_shared(record) || record.in_doubt())
         return {};
-    key_queue* queue = find(held);
+    key_queue* queue = find(record);
     if (!queue || queue->heads != 1)
         return {};
-    record& next = queue->members.front();
+    auto& next = queue->members.front();
     if (!next.acquire().open_to_hand_over || is_shared(next) || next.in_flight != operation::none || next.in_doubt())
         return {};
     if (!fifo_ && queue->hand_over_count++ >= max_consecutive_hand_overs) {

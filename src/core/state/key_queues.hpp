@@ -90,41 +90,41 @@ public:
     {
         return counts_[hash % counts_.size()].load(std::memory_order_acquire) != 0;
     }
-    /// Returns the queue of the key of `wanted`; null if nobody waits for the key.
-    [[nodiscard]] key_queue* find(const record& wanted);
+    /// Returns the queue of the key of `record`; null if nobody waits for the key.
+    [[nodiscard]] key_queue* find(const record& record);
 
-    /// Appends `wanted` to the queue of its key.
-    /// \param as_head `wanted` becomes a head in any case, because it has sent a request to the backend already
-    void enter(record& wanted, bool as_head, wake_list& wakes);
-    /// Removes `wanted` from its queue. Returns true if the queue has other members.
-    bool leave(record& wanted, wake_list& wakes);
-    /// Replaces `waiting` by `fresh`, at the same position.
-    void replace(record& waiting, record& fresh);
+    /// Appends `record` to the queue of its key.
+    /// \param as_head `record` becomes a head in any case, because it has sent a request to the backend already
+    void enter(record& record, bool as_head, wake_list& wakes);
+    /// Removes `record` from its queue. Returns true if the queue has other members.
+    bool leave(record& record, wake_list& wakes);
+    /// Replaces `member` by `successor`, at the same position.
+    void replace(record& member, record& successor);
 
-    /// Called when `waiting` sends a request or becomes a head: if it is a head, the next release wakes it.
-    static void expect_release(record& waiting) noexcept;
-    /// Called when `waiting` begins to listen for an event of the backend.
-    void on_listening(record& waiting) const noexcept;
-    /// Called when an event of the backend has woken `waiting`, which sends a request without a release.
-    static void forget_release(record& waiting) noexcept;
+    /// Called when `record` sends a request or becomes a head: if it is a head, the next release wakes it.
+    static void expect_release(record& record) noexcept;
+    /// Called when `record` begins to listen for an event of the backend.
+    void on_listening(record& record) const noexcept;
+    /// Called when an event of the backend has woken `record`, which sends a request without a release.
+    static void forget_release(record& record) noexcept;
 
-    /// Wakes the heads, because the key of `ended` may be free.
-    void wake_heads(const record& ended, wake_list& wakes);
+    /// Wakes the heads, because the key of `record` may be free.
+    void wake_heads(const record& record, wake_list& wakes);
     /// Called when the backend can be reached again. Heads whose last attempt failed repeat it. If the backend keeps no
     /// queue, it does not repeat lost events, so heads that listen repeat their attempts, too. A backend with a queue
     /// checks for changes when it listens again. `wake_after_contact` then wakes the heads in batches.
     void on_contact_regained() noexcept { next_after_contact_ = all_.begin(); }
     /// Wakes the next batch of heads after `on_contact_regained`. Returns false if there are no more.
     [[nodiscard]] bool wake_after_contact(wake_list& wakes);
-    /// Called when the backend has released `ended`, or may have. A backend with a queue wakes the listening heads
+    /// Called when the backend has released `record`, or may have. A backend with a queue wakes the listening heads
     /// itself, and only as many as can get the lock.
-    void wake_after_release(const record& ended, wake_list& wakes);
+    void wake_after_release(const record& record, wake_list& wakes);
     /// Wakes the heads that sleep until the old expiry of `shortened`.
     void wake_for_earlier_expiry(const record& shortened, lease_clock::time_point expires, wake_list& wakes);
-    /// Returns the waiter that gets the lock `held`; null if other lockers are to have a chance. If the backend keeps a
-    /// queue, the waiter after the returned one becomes a head now, so that its create can be sent together with the
+    /// Returns the waiter that gets the lock `record`; null if other lockers are to have a chance. If the backend keeps
+    /// a queue, the waiter after the returned one becomes a head now, so that its create can be sent together with the
     /// hand-over.
-    [[nodiscard]] record::ptr pick_for_hand_over(record& held, wake_list& wakes);
+    [[nodiscard]] record::ptr pick_for_hand_over(record& record, wake_list& wakes);
 
     template <class Function>
     void for_each(Function function)
@@ -141,7 +141,7 @@ private:
     void promote_next_but_one(key_queue& queue, wake_list& wakes);
     static void make_head(record& member, key_queue& queue, wake_list& wakes);
     static void wake_for_release(key_queue& queue, wake_list& wakes);
-    [[nodiscard]] key_queue& make(const record& wanted);
+    [[nodiscard]] key_queue& make(const record& record);
     void drop(const record& last_member);
     void change_count(std::size_t hash, int change) noexcept
     {
@@ -162,8 +162,8 @@ private:
     {
         using is_avalanching = void;
         using is_transparent = void;
-        std::size_t operator()(const hashed_key& of) const noexcept { return of.hash; }
-        std::size_t operator()(const record& of) const noexcept { return of.key_hash(); }
+        std::size_t operator()(const hashed_key& key) const noexcept { return key.hash; }
+        std::size_t operator()(const record& record) const noexcept { return record.key_hash(); }
     };
     struct same_key
     {

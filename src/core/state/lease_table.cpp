@@ -27,14 +27,14 @@ lease_request lease_table::request_of(const record& claim, milliseconds ttl) con
     return {claim.operation_start(), counted, core_.backend->max_clock_lead(counted)};
 }
 
-void lease_table::add(record& held)
+void lease_table::add(record& record)
 {
-    held_.push_back(held);
-    if (held.lease().session())
-        watch_session(held);
-    if (held.lease_state().plan.renews() || is_watched(held) || held.due != time_point::max() ||
-        held.lease_state().plan.is_bounded())
-        reschedule(held);
+    held_.push_back(record);
+    if (record.lease().session())
+        watch_session(record);
+    if (record.lease_state().plan.renews() || is_watched(record) || record.due != time_point::max() ||
+        record.lease_state().plan.is_bounded())
+        reschedule(record);
 }
 
 void lease_table::end_wait(time_point started)
@@ -45,48 +45,48 @@ void lease_table::end_wait(time_point started)
     core_.stats.waited_longest = std::max(core_.stats.waited_longest, std::chrono::nanoseconds(waited));
 }
 
-bool lease_table::is_watched(const record& held) const noexcept
+bool lease_table::is_watched(const record& record) const noexcept
 {
-    return core_.watches_all || (core_.can.extends_groups && !held.owner().group.empty());
+    return core_.watches_all || (core_.can.extends_groups && !record.owner().group.empty());
 }
 
-void lease_table::verify(record& held, deferred_actions& actions)
+void lease_table::verify(record& record, deferred_actions& actions)
 {
-    held.is_to_be_verified = true;
-    if (held.in_flight != operation::none)
+    record.is_to_be_verified = true;
+    if (record.in_flight != operation::none)
         return;
     try {
-        actions.add_request(deferred_actions::action::verify, held);
+        actions.add_request(deferred_actions::action::verify, record);
     } catch (const std::bad_alloc&) {
-        core_.timers.schedule(held, saturating_add(lease_clock::now(), delay_without_memory));
+        core_.timers.schedule(record, saturating_add(lease_clock::now(), delay_without_memory));
         return;
     }
-    held.is_to_be_verified = false;
-    held.in_flight = operation::query;
-    held.set_operation_start(lease_clock::now());
+    record.is_to_be_verified = false;
+    record.in_flight = operation::query;
+    record.set_operation_start(lease_clock::now());
 }
 
-void lease_table::reschedule(record& held)
+void lease_table::reschedule(record& record)
 {
-    const auto due = held.lease_state().plan.due(held.lease().valid_until(), core_.margins, is_watched(held));
-    core_.timers.schedule(held, std::min(due, held.lease_state().answer_by));
+    const auto due = record.lease_state().plan.due(record.lease().valid_until(), core_.margins, is_watched(record));
+    core_.timers.schedule(record, std::min(due, record.lease_state().answer_by));
 }
 
 /// Returns false if the lease has ended.
-bool lease_table::follow_plan(record& held, time_point now, deferred_actions& actions)
+bool lease_table::follow_plan(record& record, time_point now, deferred_actions& actions)
 {
     for (;;) {
-        const auto expiry = held.lease().has_ended(now) ? time_point::min() : held.lease().valid_until();
-        const auto next = held.lease_state().plan.next(now, expiry, core_.margins, is_watched(held));
-        switch (next.what) {
+        const auto expiry = record.lease().has_ended(now) ? time_point::min() : record.lease().valid_until();
+        const auto next = record.lease_state().plan.next(now, expiry, core_.margins, is_watched(record));
+        switch (next.kind) {
         case lease_plan::action::lose:
-            core_.begin_ending(held, end_reason_of(held, now), actions);
+            core_.begin_ending(record, end_reason_of(record, now), actions);
             return false;
         case lease_plan::action::stop_body:
-            stop_body(held, lost_reason::expired, actions);
+            stop_body(record, lost_reason::expired, actions);
             break;
         case lease_plan::action::renew:
-            start_renewal(held, now, actions);
+            start_renewal(record, now, actions);
             break;
         case lease_plan::action::wait:
             return true;
@@ -94,10 +94,10 @@ bool lease_table::follow_plan(record& held, time_point now, deferred_actions& ac
     }
 }
 
-void lease_table::stop_body(record& held, lost_reason why, deferred_actions& actions)
+void lease_table::stop_body(record& record, lost_reason reason, deferred_actions& actions)
 {
-    held.lease_state().plan.stop_body(why);
-    held.notify(actions.wakes);
+    record.lease_state().plan.stop_body(reason);
+    record.notify(actions.wakes);
 }
 
 bool lease_table::shut_down_next(deferred_actions& actions)
@@ -116,147 +116,148 @@ bool lease_table::shut_down_next(deferred_actions& actions)
     return true;
 }
 
-void lease_table::start_renewal(record& held, time_point now, deferred_actions& actions)
+void lease_table::start_renewal(record& record, time_point now, deferred_actions& actions)
 {
-    held.lease_state().plan.forget_renewal();
+    record.lease_state().plan.forget_renewal();
     // The operation in flight schedules the next renewal when it ends.
-    if (held.in_flight != operation::none)
+    if (record.in_flight != operation::none)
         return;
-    const auto ttl = held.lease_state().plan.renewal_ttl(now, held.ttl(), core_.limits.min_ttl);
+    const auto ttl = record.lease_state().plan.renewal_ttl(now, record.ttl(), core_.limits.min_ttl);
     if (!ttl || is_too_short(*ttl, core_.backend->max_clock_lead(*ttl)))
         return;
     try {
-        actions.add_request(deferred_actions::action::renew, held);
+        actions.add_request(deferred_actions::action::renew, record);
     } catch (const std::bad_alloc&) {
-        held.lease_state().plan.schedule_renewal(saturating_add(now, delay_without_memory));
-        reschedule(held);
+        record.lease_state().plan.schedule_renewal(saturating_add(now, delay_without_memory));
+        reschedule(record);
         return;
     }
-    held.in_flight = operation::extend;
-    held.lease_state().extension.ttl = *ttl;
-    held.lease_state().extension.result.reset();
-    held.set_operation_start(now);
-    cleanup_queue::note_request(held, *ttl);
+    record.in_flight = operation::extend;
+    record.lease_state().extension.ttl = *ttl;
+    record.lease_state().extension.result.reset();
+    record.set_operation_start(now);
+    cleanup_queue::note_request(record, *ttl);
 }
 
-void lease_table::watch_session(record& held)
+void lease_table::watch_session(record& record)
 {
-    const auto& session = held.lease().session();
+    const auto& session = record.lease().session();
     if (session_.lock() == session)
         return;
     session_ = session;
     session->watch(core_.weak_from_this().lock());
     // The session may have ended just before.
     if (session->valid_until() == time_point::min())
-        core_.timers.schedule(held, lease_clock::now());
+        core_.timers.schedule(record, lease_clock::now());
 }
 
-lost_reason lease_table::end_reason_of(const record& held, time_point now) noexcept
+lost_reason lease_table::end_reason_of(const record& record, time_point now) noexcept
 {
-    const auto& session = held.lease().session();
+    const auto& session = record.lease().session();
     if (session && session->has_ended(now))
         return lost_reason::session;
-    return held.lease().has_ended(now) ? lost_reason::expired : lost_reason::taken;
+    return record.lease().has_ended(now) ? lost_reason::expired : lost_reason::taken;
 }
 
-std::optional<lost_reason> lease_table::report_loss(record& held, deferred_actions& actions)
+std::optional<lost_reason> lease_table::report_loss(record& record, deferred_actions& actions)
 {
-    if (held.current_phase() != phase::held)
-        return held.end_reason;
+    if (record.current_phase() != phase::held)
+        return record.end_reason;
     // The timer may be late if the body kept its thread busy.
-    if (held.lease_state().plan.body_must_stop())
-        core_.begin_ending(held, held.lease_state().plan.stop_reason(), actions);
-    else if (const auto now = lease_clock::now(); held.lease().has_ended(now))
-        core_.begin_ending(held, end_reason_of(held, now), actions);
-    return held.end_reason;
+    if (record.lease_state().plan.body_must_stop())
+        core_.begin_ending(record, record.lease_state().plan.stop_reason(), actions);
+    else if (const auto now = lease_clock::now(); record.lease().has_ended(now))
+        core_.begin_ending(record, end_reason_of(record, now), actions);
+    return record.end_reason;
 }
 
-void lease_table::apply_requested_ttl(record& held, milliseconds ttl, deferred_actions& actions)
+void lease_table::apply_requested_ttl(record& record, milliseconds ttl, deferred_actions& actions)
 {
-    cleanup_queue::note_request(held, ttl);
-    if (const auto sooner = held.lease_state().plan.on_shortened(request_of(held, ttl), held.lease().ttl_bound())) {
-        held.lease().set_ttl_bound(*sooner);
-        core_.queues.wake_for_earlier_expiry(held, saturating_add(held.operation_start(), ttl), actions.wakes);
+    cleanup_queue::note_request(record, ttl);
+    if (const auto sooner = record.lease_state().plan.on_shortened(request_of(record, ttl), record.lease().ttl_bound()))
+    {
+        record.lease().set_ttl_bound(*sooner);
+        core_.queues.wake_for_earlier_expiry(record, saturating_add(record.operation_start(), ttl), actions.wakes);
     }
 }
 
-void lease_table::on_extended(record& subject, extend_outcome&& outcome, deferred_actions& actions)
+void lease_table::on_extended(record& record, extend_outcome&& outcome, deferred_actions& actions)
 {
-    subject.end_operation_in_flight();
-    const auto result = std::move(subject.lease_state().extension.result);
+    record.end_operation_in_flight();
+    const auto result = std::move(record.lease_state().extension.result);
     // A renewal of an incomplete group may be answered after the completion of the group.
-    const bool is_renewal = !result && !subject.group_in_progress && subject.lease_state().plan.renews();
-    const bool tells = core_.options.observer && (result ? !subject.group_in_progress : is_renewal);
+    const bool is_renewal = !result && !record.group_in_progress && record.lease_state().plan.renews();
+    const bool tells = core_.options.observer && (result ? !record.group_in_progress : is_renewal);
     if (outcome.status == extend_status::failed && outcome.error->code == errc::outcome_unknown)
-        subject.lower_late_ttl(subject.lease_state().extension.ttl);
-    if (subject.current_phase() == phase::ended)
+        record.lower_late_ttl(record.lease_state().extension.ttl);
+    if (record.current_phase() == phase::ended)
         return;
-    if (subject.current_phase() == phase::ending) {
-        core_.cleanup.start_release(subject, actions);
-    } else if (outcome.status == extend_status::extended && !subject.lease().has_ended(lease_clock::now())) {
-        subject.release_state().error = nullptr;
+    if (record.current_phase() == phase::ending) {
+        core_.cleanup.start_release(record, actions);
+    } else if (outcome.status == extend_status::extended && !record.lease().has_ended(lease_clock::now())) {
+        record.release_state().error = nullptr;
         if (result)
-            subject.set_ttl(subject.lease_state().extension.ttl);
+            record.set_ttl(record.lease_state().extension.ttl);
         else if (is_renewal)
             ++core_.stats.renewals;
-        subject.lease().set_ttl_bound(subject.lease_state().plan.on_extended(
-            request_of(subject, subject.lease_state().extension.ttl), std::min(subject.ttl(), subject.late_ttl())));
+        record.lease().set_ttl_bound(record.lease_state().plan.on_extended(
+            request_of(record, record.lease_state().extension.ttl), std::min(record.ttl(), record.late_ttl())));
         if (!result && tells) {
-            core_.events.add({.what = lock_event::kind::renewed,
-                .subject = &subject,
-                .span = subject.lease().valid_until() - lease_clock::now()});
+            core_.events.add({.type = lock_event::kind::renewed,
+                .record = &record,
+                .span = record.lease().valid_until() - lease_clock::now()});
         }
     } else if (outcome.status != extend_status::failed) {
         // An answer that came after the deadline cannot restore a lock that was not held for a while.
-        core_.begin_ending(subject, end_reason_of(subject, lease_clock::now()), actions);
-    } else if (subject.lease_state().plan.renews()) {
+        core_.begin_ending(record, end_reason_of(record, lease_clock::now()), actions);
+    } else if (record.lease_state().plan.renews()) {
         if (is_renewal)
             ++core_.stats.renewal_errors;
-        subject.lease_state().plan.on_failed(lease_clock::now());
-        subject.release_state().error = outcome.error;
+        record.lease_state().plan.on_failed(lease_clock::now());
+        record.release_state().error = outcome.error;
         if (tells)
-            core_.events.add({.what = lock_event::kind::at_risk, .subject = &subject, .why = outcome.error->code});
+            core_.events.add({.type = lock_event::kind::at_risk, .record = &record, .error = outcome.error->code});
     }
     if (result)
         result->emplace(std::move(outcome));
-    if (subject.group_in_progress)
-        subject.group_in_progress->notify(actions.wakes);
-    if (subject.current_phase() == phase::held) {
-        reschedule(subject);
-        if (subject.is_to_be_verified)
-            verify(subject, actions);
+    if (record.group_in_progress)
+        record.group_in_progress->notify(actions.wakes);
+    if (record.current_phase() == phase::held) {
+        reschedule(record);
+        if (record.is_to_be_verified)
+            verify(record, actions);
     }
-    subject.notify(actions.wakes);
+    record.notify(actions.wakes);
 }
 
-void lease_table::on_queried(record& subject, bool is_lost, deferred_actions& actions)
+void lease_table::on_queried(record& record, bool is_lost, deferred_actions& actions)
 {
-    subject.end_operation_in_flight();
+    record.end_operation_in_flight();
     const auto now = lease_clock::now();
-    if (subject.current_phase() == phase::ending) {
+    if (record.current_phase() == phase::ending) {
         COLOCK_SOMETIMES(lock_is_released_during_a_query);
-        core_.cleanup.start_release(subject, actions);
+        core_.cleanup.start_release(record, actions);
     } else if (is_lost) {
-        core_.begin_ending(subject, end_reason_of(subject, now), actions);
-    } else if (subject.current_phase() == phase::held) {
+        core_.begin_ending(record, end_reason_of(record, now), actions);
+    } else if (record.current_phase() == phase::held) {
         // A renewal that became due meanwhile was postponed because of this operation.
-        subject.lease_state().plan.catch_up(now);
-        reschedule(subject);
-        if (subject.is_to_be_verified)
-            verify(subject, actions);
+        record.lease_state().plan.catch_up(now);
+        reschedule(record);
+        if (record.is_to_be_verified)
+            verify(record, actions);
     }
-    subject.notify(actions.wakes);
+    record.notify(actions.wakes);
 }
 
 void lease_table::on_contact_lost(time_point now)
 {
-    for (record& held : held_) {
-        if (core_.options.observer && !held.group_in_progress)
-            core_.events.add({.what = lock_event::kind::at_risk, .subject = &held, .why = errc::unavailable});
+    for (record& record : held_) {
+        if (core_.options.observer && !record.group_in_progress)
+            core_.events.add({.type = lock_event::kind::at_risk, .record = &record, .error = errc::unavailable});
         // The renewal also shows whether the lease still exists, so it is due at once.
-        if (held.lease_state().plan.renews() && held.in_flight == operation::none) {
-            held.lease_state().plan.schedule_renewal(now);
-            reschedule(held);
+        if (record.lease_state().plan.renews() && record.in_flight == operation::none) {
+            record.lease_state().plan.schedule_renewal(now);
+            reschedule(record);
         }
     }
 }
@@ -265,9 +266,9 @@ void lease_table::on_contact_lost(time_point now)
 void lease_table::on_session_ended(const session_lease& session)
 {
     const auto now = lease_clock::now();
-    for (record& held : held_) {
-        if (held.lease().session().get() == &session)
-            core_.timers.schedule(held, now);
+    for (record& record : held_) {
+        if (record.lease().session().get() == &session)
+            core_.timers.schedule(record, now);
     }
 }
 

@@ -25,36 +25,36 @@ public:
     lease_table& operator=(const lease_table&) = delete;
 
     /// Adds a lock that was granted.
-    void add(record& held);
+    void add(record& record);
     /// Removes a lock. Its record is in no list afterwards.
-    void remove(record& held) { held_.erase(held_.iterator_to(held)); }
+    void remove(record& record) { held_.erase(held_.iterator_to(record)); }
     /// Asks the backend whether the lease still exists, as soon as no other operation of the lock is in flight.
-    void verify(record& held, deferred_actions& actions);
+    void verify(record& record, deferred_actions& actions);
     /// Updates the statistics when an acquire that began at `started` has ended its wait.
     void end_wait(time_point started);
 
     /// Sets the timer again. Must be called after each change of `record::plan` or of the times that it uses.
-    void reschedule(record& held);
+    void reschedule(record& record);
     /// Carries out the actions that the plan requires now. Returns false if the lease has ended.
-    [[nodiscard]] bool follow_plan(record& held, time_point now, deferred_actions& actions);
-    void stop_body(record& held, lost_reason why, deferred_actions& actions);
+    [[nodiscard]] bool follow_plan(record& record, time_point now, deferred_actions& actions);
+    void stop_body(record& record, lost_reason reason, deferred_actions& actions);
     /// Ends one more lock because of a shutdown, or stops its body. Returns false if all locks have been processed.
     /// Must be called only when no more locks are granted.
     [[nodiscard]] bool shut_down_next(deferred_actions& actions);
-    void start_renewal(record& held, time_point now, deferred_actions& actions);
+    void start_renewal(record& record, time_point now, deferred_actions& actions);
     /// Records that a request with this TTL is about to be sent. A TTL that is shorter than the current one applies at
     /// once.
-    void apply_requested_ttl(record& held, std::chrono::milliseconds ttl, deferred_actions& actions);
-    void on_extended(record& subject, extend_outcome&& outcome, deferred_actions& actions);
+    void apply_requested_ttl(record& record, std::chrono::milliseconds ttl, deferred_actions& actions);
+    void on_extended(record& record, extend_outcome&& outcome, deferred_actions& actions);
     /// Called when a query or an export was answered.
     /// \param is_lost the lease has ended, according to the answer or to the clock
-    void on_queried(record& subject, bool is_lost, deferred_actions& actions);
+    void on_queried(record& record, bool is_lost, deferred_actions& actions);
 
     /// Returns why the lease has ended, if it has. A loss that is reported to the caller is also counted and reported
     /// to the observer.
-    [[nodiscard]] std::optional<lost_reason> report_loss(record& held, deferred_actions& actions);
+    [[nodiscard]] std::optional<lost_reason> report_loss(record& record, deferred_actions& actions);
     /// Returns the reason why a lease that is no longer valid has ended.
-    [[nodiscard]] static lost_reason end_reason_of(const record& held, time_point now) noexcept;
+    [[nodiscard]] static lost_reason end_reason_of(const record& record, time_point now) noexcept;
 
     /// Reports to the observer that every lease may end soon, because the backend cannot be reached. Leases that are
     /// renewed become due for renewal now: the timer starts the renewals in batches.
@@ -70,8 +70,8 @@ private:
     /// Whether the end of the lease must be detected even if no caller waits for it. A lock of a group may have been
     /// extended through the group's id in another process. The backend then keeps the lock after this lease has ended,
     /// so the lock must be released.
-    [[nodiscard]] bool is_watched(const record& held) const noexcept;
-    void watch_session(record& held);
+    [[nodiscard]] bool is_watched(const record& record) const noexcept;
+    void watch_session(record& record);
 
     core& core_;
     /// The session that was watched last, so that it is not watched again for each of its leases.

@@ -15,34 +15,34 @@ void on_due(core& self, condition& due, lease_clock::time_point now, deferred_ac
         due.notify(actions.wakes);
         return;
     }
-    auto& subject = static_cast<record&>(due);
-    switch (subject.current_phase()) {
+    auto& record = static_cast<detail::record&>(due);
+    switch (record.current_phase()) {
     case phase::acquiring:
-        subject.notify(actions.wakes);
+        record.notify(actions.wakes);
         return;
     case phase::held:
-        if (!self.leases.follow_plan(subject, now, actions))
+        if (!self.leases.follow_plan(record, now, actions))
             return;
         break;
     case phase::ending:
-        if (now >= subject.release_state().retry_at) {
-            subject.release_state().retry_at = lease_clock::time_point::max();
-            self.cleanup.start_release(subject, actions);
+        if (now >= record.release_state().retry_at) {
+            record.release_state().retry_at = lease_clock::time_point::max();
+            self.cleanup.start_release(record, actions);
         }
         break;
     case phase::ended:
         return;
     }
-    if (now >= subject.lease_state().answer_by) {
-        subject.lease_state().answer_by = lease_clock::time_point::max();
-        subject.notify(actions.wakes);
+    if (now >= record.lease_state().answer_by) {
+        record.lease_state().answer_by = lease_clock::time_point::max();
+        record.notify(actions.wakes);
     }
-    if (subject.current_phase() == phase::held) {
-        self.leases.reschedule(subject);
-        if (subject.is_to_be_verified)
-            self.leases.verify(subject, actions);
-    } else if (subject.current_phase() == phase::ending) {
-        self.timers.schedule(subject, std::min(subject.release_state().retry_at, subject.lease_state().answer_by));
+    if (record.current_phase() == phase::held) {
+        self.leases.reschedule(record);
+        if (record.is_to_be_verified)
+            self.leases.verify(record, actions);
+    } else if (record.current_phase() == phase::ending) {
+        self.timers.schedule(record, std::min(record.release_state().retry_at, record.lease_state().answer_by));
     }
 }
 

@@ -13,34 +13,34 @@ namespace {
 /// two searches.
 constexpr auto search_interval = std::chrono::seconds(1);
 
-/// Returns a lock on the key of `wanted` that this locker holds; null if there is none. The locks of an incomplete
+/// Returns a lock on the key of `record` that this locker holds; null if there is none. The locks of an incomplete
 /// group have not been reported to anybody yet, so they are left out.
-record* find_own_holder(core& self, const record& wanted, lease_clock::time_point now)
+record* find_own_holder(core& self, const record& record, lease_clock::time_point now)
 {
-    for (record& held : self.leases.all()) {
-        if (held.key_hash() == wanted.key_hash() && held.key() == wanted.key() && !held.group_in_progress &&
-            !held.lease().has_ended(now))
-            return &held;
+    for (auto& each : self.leases.all()) {
+        if (each.key_hash() == record.key_hash() && each.key() == record.key() && !each.group_in_progress &&
+            !each.lease().has_ended(now))
+            return &each;
     }
     return nullptr;
 }
 
 } // namespace
 
-lease_clock::time_point report_possible_deadlock(core& self, record& wanted, lease_clock::time_point now)
+lease_clock::time_point report_possible_deadlock(core& self, record& record, lease_clock::time_point now)
 {
-    if (!self.options.observer || wanted.reported.possible_deadlock)
+    if (!self.options.observer || record.reported.possible_deadlock)
         return lease_clock::time_point::max();
-    if (now < wanted.started + search_interval)
-        return wanted.started + search_interval;
-    record* const holder = find_own_holder(self, wanted, now);
+    if (now < record.started + search_interval)
+        return record.started + search_interval;
+    auto* const holder = find_own_holder(self, record, now);
     if (!holder || holder->release_state().held.elapsed(now) < search_interval)
         return now + search_interval;
-    wanted.reported.possible_deadlock = true;
-    self.events.add({.what = lock_event::kind::possible_deadlock,
-        .subject = holder,
+    record.reported.possible_deadlock = true;
+    self.events.add({.type = lock_event::kind::possible_deadlock,
+        .record = holder,
         .span = holder->release_state().held.elapsed(now),
-        .waiting_at = place_of(wanted)});
+        .waiting_at = place_of(record)});
     return lease_clock::time_point::max();
 }
 

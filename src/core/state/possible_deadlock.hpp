@@ -13,18 +13,18 @@ namespace colock::inline v0::detail {
 /// need no memory for it.
 struct located_owner_data : owner_data
 {
-    std::source_location where;
+    std::source_location location;
 };
 
-/// Returns the source location of the acquire of `subject`. Its locker must have `locker_options::debug`.
-[[nodiscard]] inline const std::source_location& place_of(const record& subject) noexcept
+/// Returns the source location of the acquire of `record`. Its locker must have `locker_options::debug`.
+[[nodiscard]] inline const std::source_location& place_of(const record& record) noexcept
 {
-    return static_cast<const located_owner_data&>(subject.owner()).where;
+    return static_cast<const located_owner_data&>(record.owner()).location;
 }
 
-/// Reports an acquire that waits for a lock of its own locker; see observer::possible_deadlock. Called when `wanted`
+/// Reports an acquire that waits for a lock of its own locker; see observer::possible_deadlock. Called when `record`
 /// begins or continues to wait, if the locker has `locker_options::debug`. Returns when it must be called again at the
 /// latest. The mutex must be held.
-[[nodiscard]] lease_clock::time_point report_possible_deadlock(core& self, record& wanted, lease_clock::time_point now);
+[[nodiscard]] lease_clock::time_point report_possible_deadlock(core& self, record& record, lease_clock::time_point now);
 
 } // namespace colock::inline v0::detail

@@ -77,10 +77,10 @@ void record::operator delete(void* memory, std::size_t) noexcept
     spares.deallocate(memory);
 }
 
-void record::lost(lost_reason why) noexcept
+void record::lost(lost_reason reason) noexcept
 {
     if (const auto alive = weak_core.lock(); alive && current_phase() <= phase::held)
-        alive->declare_lost(ptr(this), why);
+        alive->declare_lost(ptr(this), reason);
 }
 
 void record::on_created(create_outcome&& result)

@@ -179,8 +179,8 @@ struct lease_state
 /// A record is in at most one list of the core at a time: the queue of its key, the single attempts, the held locks, or
 /// the claims that end.
 ///
-/// Thread safety: members without another note are guarded by the mutex of the core. `own_policy` belongs to the acquiring
-/// coroutine.
+/// Thread safety: members without another note are guarded by the mutex of the core. `own_policy` belongs to the
+/// acquiring coroutine.
 class record final : public claim,
                      public condition,
                      public boost::intrusive::list_base_hook<>,
@@ -316,13 +316,13 @@ static_assert(sizeof(record) <= 512);
 class pinned_core
 {
 public:
-    explicit pinned_core(const record& asked)
+    explicit pinned_core(const record& record)
     {
-        if (asked.current_phase() == phase::ended)
+        if (record.current_phase() == phase::ended)
             return;
-        if (!asked.answered_at_once)
-            kept_ = asked.weak_core.lock();
-        core_ = asked.answered_at_once ? asked.owner_core : kept_.get();
+        if (!record.answered_at_once)
+            kept_ = record.weak_core.lock();
+        core_ = record.answered_at_once ? record.owner_core : kept_.get();
     }
 
     [[nodiscard]] explicit operator bool() const noexcept { return core_ != nullptr; }

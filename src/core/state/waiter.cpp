@@ -17,33 +17,33 @@ namespace colock::inline v0::detail {
 class waiter::continuation
 {
 public:
-    continuation(ptr of, error_code why) : of_(std::move(of)), why_(why) {}
+    continuation(ptr target, error_code error) : target_(std::move(target)), error_(error) {}
     continuation(continuation&&) noexcept = default;
     continuation& operator=(continuation&&) = delete;
     ~continuation()
     {
         // Without memory to post, the waiter keeps its handler.
-        if (of_ && of_->is_posted_)
-            of_->drop();
+        if (target_ && target_->is_posted_)
+            target_->drop();
     }
     void operator()()
     {
-        const ptr kept = std::move(of_);
-        kept->invoke_handler(why_);
+        const ptr kept = std::move(target_);
+        kept->invoke_handler(error_);
     }
 
 private:
-    ptr of_;
-    error_code why_;
+    ptr target_;
+    error_code error_;
 };
 
-void waiter::resume(error_code why)
+void waiter::resume(error_code error)
 {
     // The waiter may have been resumed before.
     is_posted_ = false;
     if (COLOCK_DEFECT(throwing_callback))
-        return asio::dispatch(executor(), continuation(this, why));
-    asio::post(executor(), continuation(this, why));
+        return asio::dispatch(executor(), continuation(this, error));
+    asio::post(executor(), continuation(this, error));
     is_posted_ = true;
 }
 

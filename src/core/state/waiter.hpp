@@ -38,8 +38,8 @@ using auto_unlink = boost::intrusive::link_mode<boost::intrusive::auto_unlink>;
 /// frame, because the cancellation slot, or a thread that is about to resume the coroutine, may refer to the waiter
 /// after the frame is gone.
 ///
-/// Reference-counted: the core's lists own a reference to each waiter in them. Thread safety: the mutex of the core guards
-/// the lists.
+/// Reference-counted: the core's lists own a reference to each waiter in them. Thread safety: the mutex of the core
+/// guards the lists.
 class waiter : public boost::intrusive::list_base_hook<auto_unlink>,
                public boost::intrusive::list_base_hook<boost::intrusive::tag<suspended_tag>, auto_unlink>
 {
@@ -63,7 +63,7 @@ public:
 
     /// Posts the handler to its executor. The mutex of the core must not be held.
     /// \throws std::bad_alloc The waiter may then be resumed again.
-    void resume(error_code why);
+    void resume(error_code error);
 
     /// Whether the wait was cancelled, and ends with `operation_aborted`. Guarded by the mutex of the core.
     bool is_cancelled = false;
@@ -93,7 +93,7 @@ private:
 
     [[nodiscard]] virtual asio::any_io_executor executor() const = 0;
     /// Invokes the handler. Called on its executor.
-    virtual void invoke_handler(error_code why) = 0;
+    virtual void invoke_handler(error_code error) = 0;
     /// Destroys the handler, which was posted to a context that is being destroyed.
     virtual void drop() noexcept = 0;
 
@@ -114,14 +114,14 @@ public:
 
 private:
     [[nodiscard]] asio::any_io_executor executor() const override { return asio::get_associated_executor(*handler_); }
-    void invoke_handler(error_code why) override
+    void invoke_handler(error_code error) override
     {
         Handler handler = *std::move(handler_);
         handler_.reset();
         // The cancellation slot outlives the wait.
         if (auto slot = asio::get_associated_cancellation_slot(handler); slot.is_connected())
             slot.clear();
-        std::move(handler)(why);
+        std::move(handler)(error);
     }
     void drop() noexcept override { handler_.reset(); }
 
@@ -147,8 +147,8 @@ inline void throw_if_cancelled(const asio::cancellation_state& state)
 using waiter_list = boost::intrusive::list<waiter, boost::intrusive::base_hook<waiter::suspended_hook>,
     boost::intrusive::constant_time_size<false>>;
 
-/// Waiters that were removed from the lists under the mutex of the core, and are resumed after the mutex is released. Keeps
-/// the core's context from being destroyed meanwhile.
+/// Waiters that were removed from the lists under the mutex of the core, and are resumed after the mutex is released.
+/// Keeps the core's context from being destroyed meanwhile.
 class wake_list
 {
 public:

@@ -83,7 +83,7 @@ retry_policy every_two_seconds()
 BOOST_AUTO_TEST_CASE(a_head_tries_at_once)
 {
     const acquire one{every_two_seconds()};
-    BOOST_TEST(one.after(0s).what == action::send);
+    BOOST_TEST(one.after(0s).kind == action::send);
     BOOST_TEST(one.after(0s).counts);
 }
 
@@ -92,49 +92,49 @@ BOOST_AUTO_TEST_CASE(failed_attempt_is_repeated_when_contact_is_regained)
     acquire one{every_two_seconds()};
     one.fails_at(0s);
     one.plan.begin_wait(false);
-    BOOST_TEST(one.after(1s).what == action::wait);
+    BOOST_TEST(one.after(1s).kind == action::wait);
     BOOST_TEST(one.plan.on_contact_regained(false));
-    BOOST_TEST(one.after(1s).what == action::send);
+    BOOST_TEST(one.after(1s).kind == action::send);
     BOOST_TEST(!one.after(1s).counts);
     one.busy_at(1s);
     BOOST_TEST(!one.plan.on_contact_regained(true));
     one.plan.begin_wait(true);
     BOOST_TEST(!one.plan.on_contact_regained(false));
-    BOOST_TEST(one.after(1s).what == action::wait);
+    BOOST_TEST(one.after(1s).kind == action::wait);
     // The event that the acquire waits for may have been missed.
     BOOST_TEST(one.plan.on_contact_regained(true));
-    BOOST_TEST(one.after(1s).what == action::send);
+    BOOST_TEST(one.after(1s).kind == action::send);
 }
 
 BOOST_AUTO_TEST_CASE(acquire_that_has_not_waited_tries_once_even_after_its_deadline)
 {
     const acquire one{every_two_seconds().total_time(0s)};
-    BOOST_TEST(one.after(1s).what == action::send);
+    BOOST_TEST(one.after(1s).kind == action::send);
     acquire other{every_two_seconds().total_time(0s)};
     other.plan.begin_wait(false);
-    BOOST_TEST(other.after(1s).what == action::give_up);
+    BOOST_TEST(other.after(1s).kind == action::give_up);
 }
 
 BOOST_AUTO_TEST_CASE(after_a_busy_answer_a_head_waits_for_the_delay_the_expiry_or_the_end_of_its_time)
 {
     acquire one{every_two_seconds().total_time(3s)};
     one.busy_at(0s);
-    BOOST_TEST(one.after(1s).what == action::wait);
+    BOOST_TEST(one.after(1s).kind == action::wait);
     BOOST_TEST((one.after(1s).until == start + 2s));
     one.plan.begin_wait(true);
-    BOOST_TEST(one.after(2s).what == action::send);
+    BOOST_TEST(one.after(2s).kind == action::send);
     BOOST_TEST(one.after(2s).counts);
 
     one.busy_at(2s);
     BOOST_TEST((one.after(2s + 1ms).until == start + 3s));
     one.plan.begin_wait(true);
-    BOOST_TEST(one.after(3s).what == action::give_up);
+    BOOST_TEST(one.after(3s).kind == action::give_up);
 
     acquire expiring{every_two_seconds()};
     expiring.busy_at(0s, start + 500ms);
     BOOST_TEST((expiring.after(1ms).until == start + 500ms));
     expiring.plan.begin_wait(true);
-    BOOST_TEST(expiring.after(500ms).what == action::send);
+    BOOST_TEST(expiring.after(500ms).kind == action::send);
     BOOST_TEST(!expiring.after(500ms).counts);
 }
 
@@ -162,13 +162,13 @@ BOOST_AUTO_TEST_CASE(notified_head_tries_again_without_counting)
     one.busy_at(0s);
     one.plan.begin_wait(true);
     one.plan.on_release();
-    BOOST_TEST(one.after(1ms).what == action::send);
+    BOOST_TEST(one.after(1ms).kind == action::send);
     BOOST_TEST(!one.after(1ms).counts);
     // The policy's own attempt has become due meanwhile.
     BOOST_TEST(one.after(2s).counts);
     // A notification is valid for one attempt.
     one.busy_at(1ms);
-    BOOST_TEST(one.after(2ms).what == action::wait);
+    BOOST_TEST(one.after(2ms).kind == action::wait);
 }
 
 BOOST_AUTO_TEST_CASE(after_an_error_only_time_helps)
@@ -178,8 +178,8 @@ BOOST_AUTO_TEST_CASE(after_an_error_only_time_helps)
     BOOST_TEST(!one.after(1ms).listens);
     one.plan.begin_wait(false);
     one.plan.on_release();
-    BOOST_TEST(one.after(1ms).what == action::wait);
-    BOOST_TEST(one.after(2s).what == action::send);
+    BOOST_TEST(one.after(1ms).kind == action::wait);
+    BOOST_TEST(one.after(2s).kind == action::send);
 }
 
 BOOST_AUTO_TEST_CASE(unknown_outcome_is_checked_soon_and_without_counting)
@@ -192,9 +192,9 @@ BOOST_AUTO_TEST_CASE(unknown_outcome_is_checked_soon_and_without_counting)
         BOOST_TEST(!one.after(now).listens);
         // The event source may be broken, too.
         one.plan.on_release();
-        BOOST_TEST(one.after(now + pause - 1ms).what == action::wait);
+        BOOST_TEST(one.after(now + pause - 1ms).kind == action::wait);
         now += pause;
-        BOOST_TEST(one.after(now).what == action::send);
+        BOOST_TEST(one.after(now).kind == action::send);
         BOOST_TEST(!one.after(now).counts);
         // The outcome stays in doubt if the backend cannot be reached meanwhile.
         BOOST_TEST(!one.fails_in_doubt_at(now, pause == 2s));
@@ -231,30 +231,30 @@ BOOST_AUTO_TEST_CASE(acquire_without_a_suspension_since_the_answer_yields)
 {
     acquire one{retry_policy::fixed(0s).jitter(0)};
     one.busy_at(0s);
-    BOOST_TEST(one.after(0s).what == action::yield);
+    BOOST_TEST(one.after(0s).kind == action::yield);
     one.plan.on_yielded();
-    BOOST_TEST(one.after(0s).what == action::send);
+    BOOST_TEST(one.after(0s).kind == action::send);
 }
 
 BOOST_AUTO_TEST_CASE(waiter_behind_the_head_counts_without_requests)
 {
     acquire finite{every_two_seconds().times(3)};
-    BOOST_TEST(finite.after(0s, behind).what == action::count);
+    BOOST_TEST(finite.after(0s, behind).kind == action::count);
     BOOST_TEST(finite.after(0s, behind).yields);
     BOOST_TEST(finite.schedule.on_failed(start));
     const auto then = finite.after(1s, behind);
-    BOOST_TEST(then.what == action::wait);
+    BOOST_TEST(then.kind == action::wait);
     BOOST_TEST(!then.listens);
     BOOST_TEST((then.until == start + 2s));
 
     const acquire endless{every_two_seconds()};
-    BOOST_TEST(endless.after(10s, behind).what == action::wait);
+    BOOST_TEST(endless.after(10s, behind).kind == action::wait);
     BOOST_TEST((endless.after(10s, behind).until == never));
 
     acquire bounded{every_two_seconds().total_time(1s)};
     BOOST_TEST(bounded.schedule.on_failed(start));
     BOOST_TEST((bounded.after(0s, behind).until == start + 1s));
-    BOOST_TEST(bounded.after(1s, behind).what == action::give_up);
+    BOOST_TEST(bounded.after(1s, behind).kind == action::give_up);
 }
 
 BOOST_AUTO_TEST_CASE(waiter_behind_a_local_holder_counts_one_attempt_without_a_request)
@@ -262,23 +262,23 @@ BOOST_AUTO_TEST_CASE(waiter_behind_a_local_holder_counts_one_attempt_without_a_r
     acquire one{every_two_seconds().times(5)};
     auto seen = head;
     seen.held_here_until = start + 1s;
-    BOOST_TEST(one.after(0s, seen).what == action::count);
+    BOOST_TEST(one.after(0s, seen).kind == action::count);
     BOOST_TEST(!one.after(0s, seen).yields);
     BOOST_TEST(one.schedule.on_failed(start));
-    BOOST_TEST(one.after(0s, seen).what == action::wait);
+    BOOST_TEST(one.after(0s, seen).kind == action::wait);
     BOOST_TEST(!one.after(0s, seen).listens);
     BOOST_TEST((one.after(0s, seen).until == start + 1s));
     one.plan.begin_wait(false);
     // The lock has expired, or was released.
-    BOOST_TEST(one.after(1s, seen).what == action::send);
+    BOOST_TEST(one.after(1s, seen).kind == action::send);
     one.plan.on_release();
-    BOOST_TEST(one.after(1ms, seen).what == action::send);
+    BOOST_TEST(one.after(1ms, seen).kind == action::send);
     // The policy's own attempts are made nevertheless.
     acquire longer{every_two_seconds().times(5)};
     seen.held_here_until = start + 10s;
     BOOST_TEST(longer.schedule.on_failed(start));
     BOOST_TEST((longer.after(0s, seen).until == start + 2s));
-    BOOST_TEST(longer.after(2s, seen).what == action::send);
+    BOOST_TEST(longer.after(2s, seen).kind == action::send);
 }
 
 BOOST_AUTO_TEST_CASE(waiter_yields_to_other_lockers)
@@ -286,25 +286,25 @@ BOOST_AUTO_TEST_CASE(waiter_yields_to_other_lockers)
     acquire one{every_two_seconds()};
     auto seen = head;
     seen.yields_until = start + 5ms;
-    BOOST_TEST(one.after(0s, seen).what == action::send);
+    BOOST_TEST(one.after(0s, seen).kind == action::send);
     one.busy_at(0s);
     one.plan.begin_wait(true);
     one.plan.on_release();
-    BOOST_TEST(one.after(1ms, seen).what == action::wait);
+    BOOST_TEST(one.after(1ms, seen).kind == action::wait);
     BOOST_TEST((one.after(1ms, seen).until == start + 5ms));
-    BOOST_TEST(one.after(5ms, seen).what == action::send);
+    BOOST_TEST(one.after(5ms, seen).kind == action::send);
 }
 
 BOOST_AUTO_TEST_CASE(first_attempt_that_was_counted_already_does_not_count_again)
 {
     acquire one{retry_policy::fixed(0s)};
     one.plan.mark_first_as_counted();
-    BOOST_TEST(one.after(0s).what == action::send);
+    BOOST_TEST(one.after(0s).kind == action::send);
     BOOST_TEST(!one.after(0s).counts);
     static_cast<void>(one.plan.on_sent(false));
     BOOST_TEST(!one.plan.on_busy(start, 1ms, never));
     one.plan.on_yielded();
-    BOOST_TEST(one.after(1ms).what == action::send);
+    BOOST_TEST(one.after(1ms).kind == action::send);
     BOOST_TEST(one.after(1ms).counts);
 }
 
@@ -315,9 +315,9 @@ BOOST_AUTO_TEST_CASE(an_unanswered_attempt_is_waited_for_until_the_end_of_its_ti
     auto seen = head;
     seen.unanswered = true;
     one.plan.on_release();
-    BOOST_TEST(one.after(2s, seen).what == action::await_answer);
+    BOOST_TEST(one.after(2s, seen).kind == action::await_answer);
     BOOST_TEST((one.after(2s, seen).until == start + 3s));
-    BOOST_TEST(one.after(3s, seen).what == action::give_up);
+    BOOST_TEST(one.after(3s, seen).kind == action::give_up);
 }
 
 BOOST_AUTO_TEST_CASE(a_wait_at_the_backend_is_begun_once_and_ended_once)
@@ -351,7 +351,7 @@ BOOST_AUTO_TEST_CASE(futile_waits_are_followed_by_growing_pauses)
         const auto wait = one.plan.begin_wait(true);
         now += after;
         BOOST_TEST(one.plan.end_wait(wait));
-        BOOST_TEST(one.after(now).what == action::send);
+        BOOST_TEST(one.after(now).kind == action::send);
         static_cast<void>(one.plan.on_sent(false));
         now += 1ms;
         static_cast<void>(one.plan.on_busy(start + now, 1ms, never));
@@ -365,9 +365,9 @@ BOOST_AUTO_TEST_CASE(futile_waits_are_followed_by_growing_pauses)
         // A release in this locker is noticed nevertheless.
         auto notified = one.plan;
         notified.on_release();
-        BOOST_TEST(notified.next(start + now, head, one.schedule).what == action::send);
+        BOOST_TEST(notified.next(start + now, head, one.schedule).kind == action::send);
         now += pause;
-        BOOST_TEST(one.after(now).what == action::send);
+        BOOST_TEST(one.after(now).kind == action::send);
         static_cast<void>(one.plan.on_sent(false));
         now += 1ms;
         static_cast<void>(one.plan.on_busy(start + now, 1ms, never));

@@ -46,7 +46,7 @@ BOOST_AUTO_TEST_CASE(lease_is_renewed_a_third_of_the_ttl_after_its_request)
     const auto ends = plan.on_granted({start, 30s});
     BOOST_TEST((ends == local_deadline({start, 30s})));
     BOOST_TEST((plan.next(start, ends, default_margins, false).until == start + 10s));
-    BOOST_TEST(plan.next(start + 10s, ends, default_margins, false).what == action::renew);
+    BOOST_TEST(plan.next(start + 10s, ends, default_margins, false).kind == action::renew);
     plan.forget_renewal();
     BOOST_TEST((plan.next(start + 10s, ends, default_margins, false).until == ends));
     BOOST_TEST((plan.on_extended({start + 10s, 30s}, 30s) == local_deadline({start + 10s, 30s})));
@@ -83,9 +83,9 @@ BOOST_AUTO_TEST_CASE(ended_lease_is_lost_regardless_of_other_due_actions)
     auto plan = renewed();
     plan.begin_body();
     const auto ends = plan.on_granted({start, 30s});
-    BOOST_TEST(plan.next(ends, ends, default_margins, false).what == action::lose);
+    BOOST_TEST(plan.next(ends, ends, default_margins, false).kind == action::lose);
     // The lease may also end with its session.
-    BOOST_TEST(plan.next(start + 1s, start + 1s, default_margins, false).what == action::lose);
+    BOOST_TEST(plan.next(start + 1s, start + 1s, default_margins, false).kind == action::lose);
 }
 
 BOOST_AUTO_TEST_CASE(a_body_stops_a_tenth_of_the_lease_before_its_end_and_at_most_a_second)
@@ -95,8 +95,8 @@ BOOST_AUTO_TEST_CASE(a_body_stops_a_tenth_of_the_lease_before_its_end_and_at_mos
         const auto ends = plan.on_granted({start, ttl});
         plan.begin_body();
         BOOST_TEST((plan.due(ends, default_margins, false) == ends - margin));
-        BOOST_TEST(plan.next(ends - margin - 1ns, ends, default_margins, false).what == action::wait);
-        BOOST_TEST(plan.next(ends - margin, ends, default_margins, false).what == action::stop_body);
+        BOOST_TEST(plan.next(ends - margin - 1ns, ends, default_margins, false).kind == action::wait);
+        BOOST_TEST(plan.next(ends - margin, ends, default_margins, false).kind == action::stop_body);
         plan.stop_body(lost_reason::expired);
         plan.stop_body(lost_reason::shutting_down);
         BOOST_CHECK(plan.stop_reason() == lost_reason::expired);
@@ -113,10 +113,10 @@ BOOST_AUTO_TEST_CASE(stop_margin_is_reached_after_a_shutdown_has_stopped_the_bod
     plan.begin_body();
     plan.stop_body(lost_reason::shutting_down);
     BOOST_TEST(!plan.stop_margin_reached());
-    BOOST_TEST(plan.next(ends - 1s, ends, default_margins, false).what == action::stop_body);
+    BOOST_TEST(plan.next(ends - 1s, ends, default_margins, false).kind == action::stop_body);
     plan.stop_body(lost_reason::expired);
     BOOST_TEST(plan.stop_margin_reached());
-    BOOST_TEST(plan.next(ends - 1s, ends, default_margins, false).what == action::wait);
+    BOOST_TEST(plan.next(ends - 1s, ends, default_margins, false).kind == action::wait);
     BOOST_CHECK(plan.stop_reason() == lost_reason::shutting_down);
 }
 
