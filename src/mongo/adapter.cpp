@@ -96,10 +96,10 @@ public:
     }
 
     void start_group(
-        std::string id, group_action what, std::chrono::milliseconds ttl, completion<group_outcome> done) override
+        std::string id, group_action action, std::chrono::milliseconds ttl, completion<group_outcome> done) override
     {
         index_once();
-        get_client().submit(make_group_action(get_client(), std::move(id), what, ttl, std::move(done)));
+        get_client().submit(make_group_action(get_client(), std::move(id), action, ttl, std::move(done)));
     }
 
     void start_export(claim_ptr held, completion<export_outcome> done) override
@@ -134,10 +134,10 @@ private:
         if (indexed_.exchange(true))
             return;
         start_indexes([self = std::weak_ptr(std::static_pointer_cast<mongo_adapter>(shared_from_this()))](
-                          const failure_ptr& why) {
-            if (const auto notified = self.lock(); notified && why)
+                          const failure_ptr& failure) {
+            if (const auto notified = self.lock(); notified && failure)
                 notified->contact().warn(
-                    "the indexes could not be made, so list, purge and groups may be slow: " + why->detail);
+                    "the indexes could not be made, so list, purge and groups may be slow: " + failure->detail);
         });
     }
 
@@ -146,9 +146,9 @@ private:
 
 namespace {
 
-const mongo_adapter& checked_cast_adapter(const adapter* given)
+const mongo_adapter& checked_cast_adapter(const adapter* adapter)
 {
-    const auto* const ours = dynamic_cast<const mongo_adapter*>(given);
+    const auto* const ours = dynamic_cast<const mongo_adapter*>(adapter);
     if (!ours) {
         throw validation_error(errc::invalid_options,
             {.detail = "the adapter is not one of MongoDB; pass an adapter of colock::mongo::make_adapter"});
@@ -167,19 +167,21 @@ std::shared_ptr<adapter> make_adapter(asio::any_io_executor executor, options se
         executor, detail::settings(detail::take_url_options(std::move(settings))));
 }
 
-waiting_by waiting(const adapter& of)
+waiting_by waiting(const adapter& adapter)
 {
-    return detail::checked_cast_adapter(&of).waiting();
+    return detail::checked_cast_adapter(&adapter).waiting();
 }
 
-asio::awaitable<void> create_indexes(std::shared_ptr<adapter> of)
+asio::awaitable<void> create_indexes(std::shared_ptr<adapter> adapter)
 {
-    const auto& ours = detail::checked_cast_adapter(of.get());
-    const auto why = co_await colock::detail::await_completion<failure_ptr>(
+    const auto& ours = detail::checked_cast_adapter(adapter.get());
+    const auto failure = co_await colock::detail::await_completion<failure_ptr>(
         [&ours](auto done) { ours.start_indexes(std::move(done)); });
-    if (why) {
-        throw error(why->code,
-            {.backend = std::string(of->traits().name), .attempts = 1, .cause = why->cause, .detail = why->detail});
+    if (failure) {
+        throw error(failure->code, {.backend = std::string(adapter->traits().name),
+                                       .attempts = 1,
+                                       .cause = failure->cause,
+                                       .detail = failure->detail});
     }
 }
 

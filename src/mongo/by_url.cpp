@@ -11,10 +11,10 @@ namespace colock::inline v0::mongo {
 namespace {
 
 std::shared_ptr<adapter> make_by_url(
-    const asio::any_io_executor& executor, std::string_view url, const connect_options& how)
+    const asio::any_io_executor& executor, std::string_view url, const connect_options& options)
 {
     return make_adapter(
-        executor, {.url = std::string(url), .user = how.user, .password = how.password, .tls = how.tls});
+        executor, {.url = std::string(url), .user = options.user, .password = options.password, .tls = options.tls});
 }
 
 } // namespace

@@ -51,8 +51,8 @@ struct client::parts final : runtime
     bool is_wait_over = false;
 };
 
-client::client(settings checked)
-    : operation_client(std::move(checked), token::generate().hex(),
+client::client(settings config)
+    : operation_client(std::move(config), token::generate().hex(),
           {.can_start = [this](const remote::operation& next) { return can_start(next); },
               .send = [this] { send_batch(); }})
 {
@@ -64,12 +64,12 @@ client::~client()
 }
 
 std::shared_ptr<client> client::make(
-    const asio::any_io_executor& executor, settings checked, std::weak_ptr<contact> reports)
+    const asio::any_io_executor& executor, settings config, std::weak_ptr<contact> reports)
 {
-    auto made = std::make_shared<client>(std::move(checked));
-    made->start(std::make_unique<parts>(executor, *made, std::move(reports)));
-    join_context(executor, made);
-    return made;
+    auto result = std::make_shared<client>(std::move(config));
+    result->start(std::make_unique<parts>(executor, *result, std::move(reports)));
+    join_context(executor, result);
+    return result;
 }
 
 client::parts& client::run() const noexcept
@@ -108,12 +108,12 @@ bool client::can_start(const remote::operation& next)
     return true;
 }
 
-void client::add_to_batch(batchable_operation& added)
+void client::add_to_batch(batchable_operation& operation)
 {
     auto& all = run();
     if (all.batch_members.empty())
         all.max_batch_size = batch_size(operation_count() + 1);
-    all.batch_members.emplace_back(&added);
+    all.batch_members.emplace_back(&operation);
     if (all.batch_members.size() >= all.max_batch_size)
         send_batch();
 }
@@ -124,19 +124,19 @@ std::shared_ptr<shared_read> client::open_read() const
     return last && last->accepts_readers() ? last : nullptr;
 }
 
-void client::read(key_reader& added)
+void client::read(key_reader& reader)
 {
-    auto with = added.reads_alone() ? nullptr : open_read();
-    const bool is_first = !with;
+    auto read = reader.reads_alone() ? nullptr : open_read();
+    const bool is_first = !read;
     if (is_first) {
-        with = std::make_shared<shared_read>(std::static_pointer_cast<client>(shared_from_this()));
-        if (!added.reads_alone())
-            run().last_read = with;
+        read = std::make_shared<shared_read>(std::static_pointer_cast<client>(shared_from_this()));
+        if (!reader.reads_alone())
+            run().last_read = read;
     }
-    added.set_read(with);
-    with->add(added);
+    reader.set_read(read);
+    read->add(reader);
     if (is_first)
-        with->start();
+        read->start();
 }
 
 void client::send_batch()
@@ -150,11 +150,11 @@ void client::send_batch()
         members.front()->send_alone();
         return;
     }
-    const auto made = std::make_shared<batch>(config_, members, all.current_primary.no_change_code());
+    const auto next_batch = std::make_shared<batch>(config_, members, all.current_primary.no_change_code());
     for (const auto& each : members)
-        each->set_batch(made);
-    all.batches_in_flight.push_back(made);
-    all.current_primary.ask(made);
+        each->set_batch(next_batch);
+    all.batches_in_flight.push_back(next_batch);
+    all.current_primary.ask(next_batch);
 }
 
 /// Number of operations that wait or are in progress.
@@ -182,8 +182,8 @@ void client::wait_for_batch()
     if (std::exchange(all.is_timer_pending, true))
         return;
     all.batch_timer.expires_at(all.collecting_since + max_batch_wait);
-    all.batch_timer.async_wait([self = keep(*this)](const error_code& code) {
-        if (!code)
+    all.batch_timer.async_wait([self = keep(*this)](const error_code& error) {
+        if (!error)
             self->batch_wait_ended();
     });
 }

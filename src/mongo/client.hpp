@@ -22,16 +22,16 @@ class client final : public operation_client
 {
 public:
     [[nodiscard]] static std::shared_ptr<client> make(
-        const asio::any_io_executor& executor, settings checked, std::weak_ptr<contact> reports);
-    explicit client(settings checked);
+        const asio::any_io_executor& executor, settings config, std::weak_ptr<contact> reports);
+    explicit client(settings config);
     ~client() override;
 
     /// May also be called after the end of the context.
     [[nodiscard]] waiting_by waiting() const noexcept { return waiting_.load(std::memory_order_relaxed); }
 
     [[nodiscard]] primary& get_primary() noexcept override;
-    void add_to_batch(batchable_operation& added) override;
-    void read(key_reader& added) override;
+    void add_to_batch(batchable_operation& operation) override;
+    void read(key_reader& reader) override;
 
 private:
     struct parts;

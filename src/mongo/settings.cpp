@@ -22,9 +22,9 @@ void check_range(const char* name, milliseconds value, milliseconds from)
     colock::detail::check_range(backend, name, value, from, std::chrono::hours(1));
 }
 
-void refuse(std::string why)
+void refuse(std::string reason)
 {
-    colock::detail::refuse_options(backend, std::move(why));
+    colock::detail::refuse_options(backend, std::move(reason));
 }
 
 bool is_servers_own(const std::string& database)
@@ -42,7 +42,7 @@ void check_names(const settings& all)
 {
     check_database(all.database);
     // Even if the options name another database, the user may be defined in the database of the URL.
-    check_database(all.where.database);
+    check_database(all.target.database);
     if (is_servers_own(all.database))
         refuse("the database " + all.database + " is the server's own; name another");
     if (all.collection.empty() || all.collection.size() > 120 || all.collection.starts_with("system.") ||
@@ -53,68 +53,68 @@ void check_names(const settings& all)
 
 void use_tls_files(settings& all)
 {
-    const auto& where = all.where;
+    const auto& target = all.target;
     const auto merge = [](std::string& option, std::string parameter, std::string_view name) {
         remote::use_program_value(parameter, option, name, backend);
         option = std::move(parameter);
     };
-    merge(all.tls.ca_file, where.ca_file, "tlsCAFile");
-    merge(all.tls.certificate_file, where.certificate_key_file, "tlsCertificateKeyFile");
-    merge(all.tls.key_file, where.certificate_key_file, "tlsCertificateKeyFile");
+    merge(all.tls.ca_file, target.ca_file, "tlsCAFile");
+    merge(all.tls.certificate_file, target.certificate_key_file, "tlsCertificateKeyFile");
+    merge(all.tls.key_file, target.certificate_key_file, "tlsCertificateKeyFile");
     remote::check_tls_options(all.tls, backend);
-    if (!where.tls && all.tls != tls_options{})
+    if (!target.tls && all.tls != tls_options{})
         refuse("TLS files are given, but the URL asks for no TLS; write tls=true");
-    if (where.auth_mechanism == x509_mechanism && all.tls.certificate_file.empty())
+    if (target.auth_mechanism == x509_mechanism && all.tls.certificate_file.empty())
         refuse("MONGODB-X509 needs a certificate: give tlsCertificateKeyFile, or options::tls");
 }
 
 /// Returns whether the user is defined outside of MongoDB.
-bool is_external(const location& where)
+bool is_external(const location& target)
 {
-    return where.auth_mechanism == x509_mechanism || where.auth_mechanism == "PLAIN";
+    return target.auth_mechanism == x509_mechanism || target.auth_mechanism == "PLAIN";
 }
 
 /// Returns whether the driver accepts the text, which it does for UTF-8 without NUL.
-bool is_text(const std::string& what)
+bool is_text(const std::string& text)
 {
-    return bson_utf8_validate(what.data(), what.size(), false);
+    return bson_utf8_validate(text.data(), text.size(), false);
 }
 
-void check_credentials(const location& where)
+void check_credentials(const location& target)
 {
-    const bool is_x509 = where.auth_mechanism == x509_mechanism;
-    if (is_x509 && (where.user.empty() || !where.password.empty()))
+    const bool is_x509 = target.auth_mechanism == x509_mechanism;
+    if (is_x509 && (target.user.empty() || !target.password.empty()))
         refuse("MONGODB-X509 needs a user, which is the subject of the certificate, and no password");
-    if (!is_x509 && where.user.empty() != where.password.empty())
+    if (!is_x509 && target.user.empty() != target.password.empty())
         refuse("a user is given without a password, or a password without a user");
-    if (!is_text(where.user) || !is_text(where.password) || !is_text(where.auth_source))
+    if (!is_text(target.user) || !is_text(target.password) || !is_text(target.auth_source))
         refuse("the user, the password or the authSource is not UTF-8, or holds NUL");
-    if (!is_external(where))
+    if (!is_external(target))
         return;
-    if (where.user.empty())
-        refuse("the URL has authMechanism=" + where.auth_mechanism + ", but there is no user");
-    if (!where.tls)
-        refuse("authMechanism=" + where.auth_mechanism + " is accepted over TLS only; write tls=true");
-    if (!where.auth_source.empty() && where.auth_source != external)
-        refuse("with authMechanism=" + where.auth_mechanism + " the authSource is $external, or left out");
+    if (target.user.empty())
+        refuse("the URL has authMechanism=" + target.auth_mechanism + ", but there is no user");
+    if (!target.tls)
+        refuse("authMechanism=" + target.auth_mechanism + " is accepted over TLS only; write tls=true");
+    if (!target.auth_source.empty() && target.auth_source != external)
+        refuse("with authMechanism=" + target.auth_mechanism + " the authSource is $external, or left out");
 }
 
 } // namespace
 
-settings::settings(const options& given)
-    : where(parse_url(given.url)), tls(given.tls), database(given.database), collection(given.collection),
-      operation_timeout(given.operation_timeout), connect_timeout(given.connect_timeout),
-      idle_timeout(given.idle_timeout), poll_interval(given.poll_interval), connections(given.connections),
-      purge_after(given.purge_after), max_clock_lead(given.max_clock_lead)
+settings::settings(const options& options)
+    : target(parse_url(options.url)), tls(options.tls), database(options.database), collection(options.collection),
+      operation_timeout(options.operation_timeout), connect_timeout(options.connect_timeout),
+      idle_timeout(options.idle_timeout), poll_interval(options.poll_interval), connections(options.connections),
+      purge_after(options.purge_after), max_clock_lead(options.max_clock_lead)
 {
-    remote::use_program_value(where.user, given.user, "user", backend);
-    remote::use_program_value(where.password, given.password, "password", backend);
-    check_credentials(where);
-    if (where.auth_source.empty())
-        where.auth_source = is_external(where) ? external : where.database.empty() ? "admin" : where.database;
+    remote::use_program_value(target.user, options.user, "user", backend);
+    remote::use_program_value(target.password, options.password, "password", backend);
+    check_credentials(target);
+    if (target.auth_source.empty())
+        target.auth_source = is_external(target) ? external : target.database.empty() ? "admin" : target.database;
 
     if (database.empty())
-        database = where.database.empty() || is_servers_own(where.database) ? "colock" : where.database;
+        database = target.database.empty() || is_servers_own(target.database) ? "colock" : target.database;
     check_names(*this);
     use_tls_files(*this);
 
@@ -135,7 +135,7 @@ settings::settings(const options& given)
 std::string settings::address() const
 {
     std::string all;
-    for (const auto& each : where.hosts)
+    for (const auto& each : target.hosts)
         all += (all.empty() ? "" : ",") + remote::to_text(each);
     return all;
 }

@@ -20,7 +20,7 @@ struct settings
     /// the key. Later, the fences of the key may start again from the server's clock.
     static constexpr std::chrono::minutes min_purge_after{1};
 
-    location where;
+    location target;
     tls_options tls;
     std::string database;
     std::string collection;
@@ -33,7 +33,7 @@ struct settings
     std::optional<std::chrono::milliseconds> max_clock_lead;
 
     /// \throws validation_error
-    explicit settings(const options& given);
+    explicit settings(const options& options);
 
     [[nodiscard]] remote::deadlines deadlines() const noexcept { return remote::deadlines(operation_timeout); }
     /// Returns the addresses of all hosts, for messages.

@@ -47,26 +47,26 @@ bool parse_switch(const remote::url& from, std::string_view name, std::string_vi
     return value == "true";
 }
 
-void parse_parameter(const remote::url& from, location& where, std::string_view name, const std::string& value)
+void parse_parameter(const remote::url& from, location& target, std::string_view name, const std::string& value)
 {
-    const auto is = [name](const char* known) { return boost::algorithm::iequals(name, known); };
+    const auto is = [name](const char* parameter) { return boost::algorithm::iequals(name, parameter); };
     if (is("replicaSet")) {
-        where.replica_set = value;
+        target.replica_set = value;
     } else if (is("directConnection")) {
-        where.direct = parse_switch(from, "directConnection", value);
+        target.direct = parse_switch(from, "directConnection", value);
     } else if (is("authSource")) {
-        where.auth_source = value;
+        target.auth_source = value;
     } else if (is("authMechanism")) {
         if (std::ranges::find(mechanisms, value) == mechanisms.end())
             from.refuse("the URL's authMechanism is none of SCRAM-SHA-256, SCRAM-SHA-1, PLAIN and MONGODB-X509; others "
                         "would block the thread");
-        where.auth_mechanism = value;
+        target.auth_mechanism = value;
     } else if (is("tls") || is("ssl")) {
-        where.tls = parse_switch(from, "tls", value);
+        target.tls = parse_switch(from, "tls", value);
     } else if (is("tlsCAFile")) {
-        where.ca_file = value;
+        target.ca_file = value;
     } else if (is("tlsCertificateKeyFile")) {
-        where.certificate_key_file = value;
+        target.certificate_key_file = value;
     } else if (is("w")) {
         if (value != "majority")
             from.refuse("the URL asks for a write concern of less than a majority, with which two could hold a lock");
@@ -79,11 +79,11 @@ void parse_parameter(const remote::url& from, location& where, std::string_view 
 
 } // namespace
 
-options take_url_options(options given)
+options take_url_options(options options)
 {
-    const auto text = std::exchange(given.url, {});
-    given.url = remote::take_url_options(split_url(text), all_options, given);
-    return given;
+    const auto text = std::exchange(options.url, {});
+    options.url = remote::take_url_options(split_url(text), all_options, options);
+    return options;
 }
 
 location parse_url(std::string_view url)
@@ -95,18 +95,18 @@ location parse_url(std::string_view url)
     if (from.scheme() != "mongodb")
         from.refuse("the URL's scheme is not mongodb");
 
-    location where;
+    location target;
     auto [user, password] = from.credentials();
-    where.user = std::move(user);
-    where.password = password.value_or("");
-    where.hosts = from.hosts("27017");
-    where.database = from.decode(from.path(), "database");
+    target.user = std::move(user);
+    target.password = password.value_or("");
+    target.hosts = from.hosts("27017");
+    target.database = from.decode(from.path(), "database");
 
     from.check_no_fragment();
     std::vector<std::string> names;
     for (const auto& each : from.query()) {
         const auto value = from.decode(each.value, "parameter");
-        parse_parameter(from, where, each.name, value);
+        parse_parameter(from, target, each.name, value);
         auto name = remote::lower_case(each.name);
         if (name == "ssl")
             name = "tls";
@@ -114,13 +114,13 @@ location parse_url(std::string_view url)
             from.refuse("the URL's parameter " + name + (value.empty() ? " has no value" : " is given twice"));
         names.push_back(std::move(name));
     }
-    if (password && (where.user.empty() || where.password.empty()))
+    if (password && (target.user.empty() || target.password.empty()))
         from.refuse("the URL has a user with an empty password, or a password without a user");
-    if (where.direct && where.hosts.size() > 1)
+    if (target.direct && target.hosts.size() > 1)
         from.refuse("the URL names several hosts, and asks for a direct connection, which is to one");
-    if (!where.tls && !(where.ca_file.empty() && where.certificate_key_file.empty()))
+    if (!target.tls && !(target.ca_file.empty() && target.certificate_key_file.empty()))
         from.refuse("the URL names TLS files, but asks for no TLS; write tls=true");
-    return where;
+    return target;
 }
 
 } // namespace colock::inline v0::mongo::detail

@@ -39,7 +39,7 @@ struct location
 
 /// Returns the options with those of the query of the URL, which the returned URL does not contain any more.
 /// \throws validation_error `invalid_options`
-[[nodiscard]] options take_url_options(options given);
+[[nodiscard]] options take_url_options(options options);
 
 /// Parses a URL without the options of colock, but with the parameters of the connection string format.
 /// \throws validation_error `invalid_options`

@@ -15,8 +15,8 @@ class callback_command final : public command
 public:
     using handler = std::function<void(const answer&)>;
 
-    callback_command(std::string database, document asked, handler then)
-        : command(std::move(database), std::move(asked)), then_(std::move(then))
+    callback_command(std::string database, document request, handler then)
+        : command(std::move(database), std::move(request)), then_(std::move(then))
     {
     }
     callback_command(dated_hello, handler then) : command(dated_hello{}), then_(std::move(then)) {}
@@ -26,7 +26,7 @@ public:
     void on_end() override
     {
         if (const auto then = std::exchange(then_, nullptr))
-            then(got());
+            then(result());
     }
 
 private:

@@ -57,22 +57,22 @@ connection* connection_pool::take_free()
     }
     if (!may_open())
         return nullptr;
-    const auto made = open_.emplace_back(connection::make(strand_, to_, weak_from_this()));
+    const auto new_connection = open_.emplace_back(connection::make(strand_, to_, weak_from_this()));
     if (!to_.login)
-        return made.get();
-    authenticate(*made);
+        return new_connection.get();
+    authenticate(*new_connection);
     return nullptr;
 }
 
 /// Authenticates on behalf of the first task that waits. Another task may get the connection, and this task another
 /// connection.
-void connection_pool::authenticate(connection& made)
+void connection_pool::authenticate(connection& new_connection)
 {
-    unauthenticated_ = &made;
+    unauthenticated_ = &new_connection;
     authentication_began_ = lease_clock::now();
     authentication_ = std::make_shared<authentication>();
     const auto limit = saturating_add(authentication_began_, to_.connect_timeout + authentication_margin);
-    made.run(authentication_, std::min(waiting_.front().deadline, limit));
+    new_connection.run(authentication_, std::min(waiting_.front().deadline, limit));
 }
 
 std::shared_ptr<authentication> connection_pool::end_authentication() noexcept
@@ -81,13 +81,13 @@ std::shared_ptr<authentication> connection_pool::end_authentication() noexcept
     return std::exchange(authentication_, nullptr);
 }
 
-void connection_pool::fail_next(answer why)
+void connection_pool::fail_next(answer result)
 {
     if (waiting_.empty())
         return;
     const auto next = std::move(waiting_.front());
     waiting_.pop_front();
-    next.queued_task->fail(std::move(why));
+    next.queued_task->fail(std::move(result));
     next.queued_task->on_end();
     if (auto following = next.queued_task->take_next())
         ask(std::move(following), next.deadline);
@@ -141,9 +141,9 @@ void connection_pool::pause_authentication()
     const auto now = lease_clock::now();
     is_paused_ = true;
     pause_timer_.expires_at(saturating_add(now, now - authentication_began_));
-    pause_timer_.async_wait([weak = weak_from_this()](const boost::system::error_code& failed) {
+    pause_timer_.async_wait([weak = weak_from_this()](const boost::system::error_code& error) {
         const auto self = weak.lock();
-        if (failed || !self)
+        if (error || !self)
             return;
         self->is_paused_ = false;
         self->process_queue();

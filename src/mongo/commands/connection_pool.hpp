@@ -76,13 +76,13 @@ private:
     {
         return open_.size() < max_connections_ && !unauthenticated_ && !is_paused_;
     }
-    void authenticate(connection& made);
+    void authenticate(connection& new_connection);
     std::shared_ptr<authentication> end_authentication() noexcept;
     /// Authenticates no connection for as long as the last authentication took, so that the event loop and the server
     /// keep up.
     void pause_authentication();
     /// Fails the first task that waits, if there is one.
-    void fail_next(answer why);
+    void fail_next(answer result);
     void run_next();
     /// Gives waiting tasks to free connections, and calls `on_capacity_` if more tasks can be started.
     void process_queue();

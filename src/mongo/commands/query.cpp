@@ -40,7 +40,10 @@ std::int64_t later(std::int64_t now, std::chrono::milliseconds span)
 class conjunction
 {
 public:
-    void add(std::string_view json, command_template::values with) { add(command_template(json).filled(with)); }
+    void add(std::string_view json, command_template::values arguments)
+    {
+        add(command_template(json).filled(arguments));
+    }
     void add(const document& each)
     {
         const auto name = std::to_string(count_++);
@@ -85,14 +88,14 @@ void add_prefix(conjunction& all, const std::string& prefix)
         all.add(R"({"_id":{"$lt":"?k"}})", {{"k", std::string_view(*end)}});
 }
 
-void add_remaining(conjunction& all, const filter& wanted, const server_time& now)
+void add_remaining(conjunction& all, const filter& filter, const server_time& now)
 {
-    if (wanted.remaining_below)
+    if (filter.remaining_below)
         all.add(R"({"$or":[{"x":{"$gt":"?n","$lt":"?v"}},{"h.x":{"$lt":"?v"}}]})",
-            {{"n", now.earliest}, {"v", later(now.latest, *wanted.remaining_below)}});
-    if (wanted.remaining_at_least)
+            {{"n", now.earliest}, {"v", later(now.latest, *filter.remaining_below)}});
+    if (filter.remaining_at_least)
         all.add(R"({"$or":[{"x":{"$gte":"?v"}},{"h.x":{"$gte":"?v"}}]})",
-            {{"v", later(now.earliest, *wanted.remaining_at_least)}});
+            {{"v", later(now.earliest, *filter.remaining_at_least)}});
 }
 
 } // namespace
@@ -155,31 +158,31 @@ document keys_query(std::span<const std::string_view> keys)
     return query;
 }
 
-document list_query(const filter& wanted, const page_start& from, const server_time& now)
+document list_query(const filter& filter, const page_start& from, const server_time& now)
 {
     conjunction all;
     document start;
     from.append_to(*start.get());
     all.add(start);
     const char* held = R"({"$or":[{"x":{"$gt":"?n"}},{"hx":{"$gt":"?n"}}]})";
-    if (wanted.mode)
-        held = *wanted.mode == lock_mode::exclusive ? R"({"x":{"$gt":"?n"}})" : R"({"hx":{"$gt":"?n"}})";
+    if (filter.mode)
+        held = *filter.mode == lock_mode::exclusive ? R"({"x":{"$gt":"?n"}})" : R"({"hx":{"$gt":"?n"}})";
     all.add(held, {{"n", now.earliest}});
     exclude_foreign_documents(all);
-    if (wanted.key_prefix && from.is_in_text_keys())
-        add_prefix(all, *wanted.key_prefix);
+    if (filter.key_prefix && from.is_in_text_keys())
+        add_prefix(all, *filter.key_prefix);
     // No group is stored for a holder without a group.
-    if (wanted.group && !wanted.group->empty())
-        all.add(R"({"$or":[{"o.group":"?v"},{"h.o.group":"?v"}]})", {{"v", bytes{*wanted.group}}});
-    if (wanted.owner)
-        all.add(R"({"$or":[{"o.owner":"?v"},{"h.o.owner":"?v"}]})", {{"v", bytes{*wanted.owner}}});
-    if (wanted.created_before)
+    if (filter.group && !filter.group->empty())
+        all.add(R"({"$or":[{"o.group":"?v"},{"h.o.group":"?v"}]})", {{"v", bytes{*filter.group}}});
+    if (filter.owner)
+        all.add(R"({"$or":[{"o.owner":"?v"},{"h.o.owner":"?v"}]})", {{"v", bytes{*filter.owner}}});
+    if (filter.created_before)
         all.add(R"({"$or":[{"a":{"$lt":"?v"}},{"h.a":{"$lt":"?v"}}]})",
-            {{"v", milliseconds_of(*wanted.created_before) + 1}});
-    if (wanted.created_after)
+            {{"v", milliseconds_of(*filter.created_before) + 1}});
+    if (filter.created_after)
         all.add(
-            R"({"$or":[{"a":{"$gte":"?v"}},{"h.a":{"$gte":"?v"}}]})", {{"v", milliseconds_of(*wanted.created_after)}});
-    add_remaining(all, wanted, now);
+            R"({"$or":[{"a":{"$gte":"?v"}},{"h.a":{"$gte":"?v"}}]})", {{"v", milliseconds_of(*filter.created_after)}});
+    add_remaining(all, filter, now);
     return all.make_query();
 }
 

@@ -48,7 +48,7 @@ inline constexpr std::int64_t page_size = 256;
 [[nodiscard]] document keys_query(std::span<const std::string_view> keys);
 /// Returns the query for live holders. The server evaluates only a part of the filter.
 /// \param now the server's time
-[[nodiscard]] document list_query(const filter& wanted, const page_start& from, const server_time& now);
+[[nodiscard]] document list_query(const filter& filter, const page_start& from, const server_time& now);
 /// Returns the query for keys with an expired holder.
 [[nodiscard]] document expired_query(const page_start& from, std::int64_t now);
 

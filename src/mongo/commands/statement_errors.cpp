@@ -33,7 +33,7 @@ statement_errors::statement_errors(const document& reply) : done_count_(number_i
         bson_iter_t inside;
         std::size_t index = no_statement;
         std::uint32_t code = 0;
-        std::string why;
+        std::string text;
         if (!bson_iter_recurse(&each, &inside))
             continue;
         while (bson_iter_next(&inside)) {
@@ -43,13 +43,13 @@ statement_errors::statement_errors(const document& reply) : done_count_(number_i
             else if (name == "code")
                 code = static_cast<std::uint32_t>(bson_iter_as_int64(&inside));
             else if (name == "errmsg" && BSON_ITER_HOLDS_UTF8(&inside))
-                why = bson_iter_utf8(&inside, nullptr);
+                text = bson_iter_utf8(&inside, nullptr);
         }
-        auto failed = judge_failure(MONGOC_ERROR_SERVER, code, std::move(why));
+        auto result = judge_failure(MONGOC_ERROR_SERVER, code, std::move(text));
         // The error of a duplicate key names the index in which the key was found.
         if (bson_iter_recurse(&each, &inside) && bson_iter_find(&inside, "keyPattern"))
-            bson_append_iter(failed.reply.get(), nullptr, -1, &inside);
-        failed_.insert_or_assign(index, std::move(failed));
+            bson_append_iter(result.reply.get(), nullptr, -1, &inside);
+        failed_.insert_or_assign(index, std::move(result));
     }
 }
 

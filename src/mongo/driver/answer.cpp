@@ -33,70 +33,70 @@ std::uint32_t code_in(const document& reply) noexcept
 
 } // namespace
 
-void answer::set_cause(const boost::system::error_code& failure, bool was_sent)
+void answer::set_cause(const boost::system::error_code& error, bool was_sent)
 {
-    if (was_sent && what == kind::unsent)
-        what = kind::unknown;
-    else if (!was_sent && what == kind::unknown && code == 0)
-        what = kind::unsent;
-    if (code != 0 || !failure)
+    if (was_sent && outcome == kind::unsent)
+        outcome = kind::unknown;
+    else if (!was_sent && outcome == kind::unknown && code == 0)
+        outcome = kind::unsent;
+    if (code != 0 || !error)
         return;
-    cause = failure;
-    why = failure.message();
+    cause = error;
+    text = error.message();
 }
 
-answer judge_failure(std::uint32_t domain, std::uint32_t code, std::string why)
+answer judge_failure(std::uint32_t domain, std::uint32_t code, std::string text)
 {
-    answer judged;
-    judged.why = std::move(why);
+    answer result;
+    result.text = std::move(text);
     if (domain == MONGOC_ERROR_WRITE_CONCERN) {
-        judged.what = answer::kind::unknown;
-        judged.code = static_cast<std::int32_t>(code);
-        return judged;
+        result.outcome = answer::kind::unknown;
+        result.code = static_cast<std::int32_t>(code);
+        return result;
     }
     if (domain == MONGOC_ERROR_SERVER) {
-        judged.code = static_cast<std::int32_t>(code);
-        judged.ends_connection = std::ranges::find(state_change_codes, code) != state_change_codes.end();
+        result.code = static_cast<std::int32_t>(code);
+        result.ends_connection = std::ranges::find(state_change_codes, code) != state_change_codes.end();
         // An interrupted command may have been carried out before the interruption.
-        judged.what = judged.ends_connection ? answer::kind::unknown : answer::kind::refused;
-        return judged;
+        result.outcome = result.ends_connection ? answer::kind::unknown : answer::kind::refused;
+        return result;
     }
-    judged.ends_connection = true;
-    judged.is_too_old = domain == MONGOC_ERROR_PROTOCOL && code == MONGOC_ERROR_PROTOCOL_BAD_WIRE_VERSION &&
-                        judged.why.find("requires at least") != std::string::npos;
+    result.ends_connection = true;
+    result.is_too_old = domain == MONGOC_ERROR_PROTOCOL && code == MONGOC_ERROR_PROTOCOL_BAD_WIRE_VERSION &&
+                        result.text.find("requires at least") != std::string::npos;
     // After the driver has selected a server, it does not report how much it has sent.
-    judged.what =
+    result.outcome =
         domain == MONGOC_ERROR_STREAM || domain == MONGOC_ERROR_PROTOCOL ? answer::kind::unknown : answer::kind::unsent;
-    return judged;
+    return result;
 }
 
-answer make_not_primary(std::string why)
+answer make_not_primary(std::string state)
 {
-    return {.what = answer::kind::unsent, .why = std::move(why), .ends_connection = true};
+    return {.outcome = answer::kind::unsent, .text = std::move(state), .ends_connection = true};
 }
 
-answer ask(mongoc_client_t& driver, const std::string& database, const document& asked) noexcept
+answer ask(mongoc_client_t& driver, const std::string& database, const document& request) noexcept
 {
     document reply;
     bson_error_t error{};
-    answer got;
+    answer result;
     const bool has_succeeded =
-        mongoc_client_command_simple(&driver, database.c_str(), asked.get(), nullptr, reply.overwrite(), &error);
+        mongoc_client_command_simple(&driver, database.c_str(), request.get(), nullptr, reply.overwrite(), &error);
     // The driver takes a reply that contains neither a success nor an error for a success.
     if (has_succeeded && is_success(reply)) {
-        got.what = answer::kind::done;
+        result.outcome = answer::kind::done;
     } else {
         try {
-            got = has_succeeded || error.domain == MONGOC_ERROR_SERVER
-                      ? judge_failure(MONGOC_ERROR_SERVER, code_in(reply), error.message)
-                      : judge_failure(error.domain, error.code, error.message);
+            result = has_succeeded || error.domain == MONGOC_ERROR_SERVER
+                         ? judge_failure(MONGOC_ERROR_SERVER, code_in(reply), error.message)
+                         : judge_failure(error.domain, error.code, error.message);
         } catch (const std::exception&) {
-            got.what = answer::kind::unknown;
-            got.ends_connection = true;
+            result.outcome = answer::kind::unknown;
+            result.ends_connection = true;
         }
     }
-    got.reply = std::move(reply);
-    return got;
+    result.reply = std::move(reply);
+    return result;
 }
 
 } // namespace colock::inline v0::mongo::detail

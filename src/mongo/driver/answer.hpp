@@ -28,16 +28,16 @@ struct answer
         /// The outcome is unknown: the command may have been carried out.
         unknown,
     };
-    kind what = kind::unsent;
+    kind outcome = kind::unsent;
     /// Error code of the server. 0: the server reported none, or the driver reported the failure.
     std::int32_t code = 0;
     /// Text of the server or the driver.
-    std::string why{};
+    std::string text{};
     /// Error of the connection, if the driver reported the failure.
     boost::system::error_code cause{};
     document reply{};
     /// Time immediately before the command was sent.
-    lease_clock::time_point asked{};
+    lease_clock::time_point sent_at{};
     /// The connection cannot be used for another command: it was lost, or its server does not accept writes.
     bool ends_connection = false;
     /// The driver does not support the server's version, because it is too old.
@@ -49,7 +49,7 @@ struct answer
     /// whether the command was sent, either: newer drivers (seen with 1.30) report "no suitable servers" if the server
     /// stops responding.
     /// \param was_sent whether bytes of the command may have reached the server
-    void set_cause(const boost::system::error_code& failure, bool was_sent);
+    void set_cause(const boost::system::error_code& error, bool was_sent);
 };
 
 /// AuthenticationFailed. The driver does not report the server's own code of a failed authentication. It reports the
@@ -63,13 +63,13 @@ inline constexpr std::int32_t changes_nothing = 66;
 
 /// Translates an error of the driver into an answer.
 /// \param domain error domain of the driver, to which `code` belongs
-[[nodiscard]] answer judge_failure(std::uint32_t domain, std::uint32_t code, std::string why);
+[[nodiscard]] answer judge_failure(std::uint32_t domain, std::uint32_t code, std::string text);
 
 /// Returns the answer to a command that is not sent, because its server is not the primary.
-/// \param why what the server is instead
-[[nodiscard]] answer make_not_primary(std::string why);
+/// \param state what the server is instead
+[[nodiscard]] answer make_not_primary(std::string state);
 
 /// Sends one command to the server that the driver is connected to, and waits for the reply. Must be called on a fiber.
-[[nodiscard]] answer ask(::_mongoc_client_t& driver, const std::string& database, const document& asked) noexcept;
+[[nodiscard]] answer ask(::_mongoc_client_t& driver, const std::string& database, const document& request) noexcept;
 
 } // namespace colock::inline v0::mongo::detail

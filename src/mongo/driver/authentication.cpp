@@ -22,9 +22,9 @@ bool connect(mongoc_client_t& driver, bson_error_t& error) noexcept
 
 bool ping(mongoc_client_t& driver, bson_error_t& error) noexcept
 {
-    document asked;
-    BSON_APPEND_INT32(asked.get(), "ping", 1);
-    return mongoc_client_command_simple(&driver, "admin", asked.get(), nullptr, nullptr, &error);
+    document request;
+    BSON_APPEND_INT32(request.get(), "ping", 1);
+    return mongoc_client_command_simple(&driver, "admin", request.get(), nullptr, nullptr, &error);
 }
 
 bool is_denial(const bson_error_t& error) noexcept
@@ -37,22 +37,22 @@ bool is_denial(const bson_error_t& error) noexcept
 
 void authentication::perform(mongoc_client_t& driver) noexcept
 {
-    got_.ends_connection = true;
+    result_.ends_connection = true;
     bson_error_t error{};
     // Connect without a command first. The driver reports a server that refuses the handshake, because it is shutting
     // down, as a failed authentication.
     const bool is_connected = connect(driver, error);
     if (is_connected && ping(driver, error)) {
-        got_.what = answer::kind::done;
-        got_.ends_connection = false;
+        result_.outcome = answer::kind::done;
+        result_.ends_connection = false;
         return;
     }
     if (is_connected && is_denial(error)) {
-        got_.what = answer::kind::refused;
-        got_.code = authentication_failed;
+        result_.outcome = answer::kind::refused;
+        result_.code = authentication_failed;
     }
     try {
-        got_.why = error.message;
+        result_.text = error.message;
     } catch (const std::exception&) {
         // Out of memory: the message stays empty.
     }
@@ -62,10 +62,10 @@ void authentication::set_cause(const error_code& cause, bool)
 {
     // The driver also reports a lost connection as a failed authentication.
     if (cause)
-        got_.code = 0;
-    if (got_.code == 0)
-        got_.what = answer::kind::unsent;
-    got_.set_cause(cause, false);
+        result_.code = 0;
+    if (result_.code == 0)
+        result_.outcome = answer::kind::unsent;
+    result_.set_cause(cause, false);
 }
 
 } // namespace colock::inline v0::mongo::detail

@@ -16,16 +16,16 @@ class authentication final : public task
 {
 public:
     /// Returns why the connection is not authenticated. No other command was sent on the connection.
-    [[nodiscard]] answer take_failure() noexcept { return std::move(got_); }
-    [[nodiscard]] bool ends_connection() const noexcept override { return got_.what != answer::kind::done; }
+    [[nodiscard]] answer take_failure() noexcept { return std::move(result_); }
+    [[nodiscard]] bool ends_connection() const noexcept override { return result_.outcome != answer::kind::done; }
 
 private:
     void perform(::_mongoc_client_t& driver) noexcept override;
-    void fail(answer why) noexcept override { got_ = std::move(why); }
+    void fail(answer result) noexcept override { result_ = std::move(result); }
     void set_cause(const error_code& cause, bool was_sent) override;
     void on_end() override {}
 
-    answer got_;
+    answer result_;
 };
 
 } // namespace colock::inline v0::mongo::detail

@@ -24,23 +24,25 @@ bool is_connected(mongoc_client_t& driver) noexcept
 
 } // namespace
 
-command::command(std::string database, document asked) : database_(std::move(database)), asked_(std::move(asked)) {}
+command::command(std::string database, document request) : database_(std::move(database)), request_(std::move(request))
+{
+}
 
-command::command(dated_hello) : database_("admin"), asked_(hello::make_command()), is_dated_(true) {}
+command::command(dated_hello) : database_("admin"), request_(hello::make_command()), is_dated_(true) {}
 
 void command::perform(mongoc_client_t& driver) noexcept
 {
     const bool connects = is_dated_ && !is_connected(driver);
     ask_once(driver);
-    if (connects && got_.what == answer::kind::done)
+    if (connects && result_.outcome == answer::kind::done)
         ask_once(driver);
 }
 
 void command::ask_once(mongoc_client_t& driver) noexcept
 {
     const auto now = lease_clock::now();
-    got_ = ask(driver, database_, asked_);
-    got_.asked = now;
+    result_ = ask(driver, database_, request_);
+    result_.sent_at = now;
 }
 
 } // namespace colock::inline v0::mongo::detail

@@ -15,7 +15,7 @@ class command : public task
 {
 public:
     /// \param database name of the database on which the command is run
-    command(std::string database, document asked);
+    command(std::string database, document request);
     /// Selects a `hello` command whose reply shows the server's clock. If the first `hello` also had to connect, a
     /// second one is sent: connecting takes an unknown time, so the first reply says nothing about the clock.
     struct dated_hello
@@ -23,19 +23,19 @@ public:
     };
     explicit command(dated_hello);
 
-    [[nodiscard]] const answer& got() const noexcept { return got_; }
-    [[nodiscard]] bool ends_connection() const noexcept final { return got_.ends_connection; }
+    [[nodiscard]] const answer& result() const noexcept { return result_; }
+    [[nodiscard]] bool ends_connection() const noexcept final { return result_.ends_connection; }
 
 private:
     void perform(::_mongoc_client_t& driver) noexcept final;
     void ask_once(::_mongoc_client_t& driver) noexcept;
-    void fail(answer why) noexcept final { got_ = std::move(why); }
-    void set_cause(const error_code& cause, bool was_sent) final { got_.set_cause(cause, was_sent); }
+    void fail(answer result) noexcept final { result_ = std::move(result); }
+    void set_cause(const error_code& cause, bool was_sent) final { result_.set_cause(cause, was_sent); }
 
     const std::string database_;
-    const document asked_;
+    const document request_;
     const bool is_dated_ = false;
-    answer got_;
+    answer result_;
 };
 
 } // namespace colock::inline v0::mongo::detail

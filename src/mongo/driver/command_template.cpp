@@ -16,9 +16,9 @@ namespace colock::inline v0::mongo::detail {
 namespace {
 
 /// Returns whether the text is stored as a string. Text that is not UTF-8 is stored as binary.
-bool is_text(std::string_view what)
+bool is_text(std::string_view text)
 {
-    return what.empty() || bson_utf8_validate(what.data(), what.size(), false);
+    return text.empty() || bson_utf8_validate(text.data(), text.size(), false);
 }
 
 using value = command_template::value;
@@ -90,10 +90,10 @@ private:
         }
         add(from + size, step::kind::end);
     }
-    void add(const std::uint8_t* until, step::kind what, std::string_view name = {}, std::string_view placeholder = {})
+    void add(const std::uint8_t* until, step::kind type, std::string_view name = {}, std::string_view placeholder = {})
     {
         const auto* const begin = std::exchange(copied_, until);
-        steps_.push_back({{begin, until}, what, std::string(name), std::string(placeholder)});
+        steps_.push_back({{begin, until}, type, std::string(name), std::string(placeholder)});
     }
     static const std::uint8_t* at(const char* text) { return reinterpret_cast<const std::uint8_t*>(text); }
 
@@ -103,39 +103,39 @@ private:
 
 command_template::command_template(std::string_view json) : steps_(parser(document::from_json(json)).take()) {}
 
-document command_template::filled(values with) const
+document command_template::filled(values arguments) const
 {
-    document made;
-    append_to(*made.get(), with);
-    return made;
+    document result;
+    append_to(*result.get(), arguments);
+    return result;
 }
 
-void command_template::append_to(bson_t& to, values with) const
+void command_template::append_to(bson_t& to, values arguments) const
 {
-    std::vector<std::uint8_t> made;
-    made.reserve(4096); // most commands are shorter
+    std::vector<std::uint8_t> buffer;
+    buffer.reserve(4096); // most commands are shorter
     boost::container::small_vector<std::size_t, 32> open;
     // The bytes between placeholders are copied. Appending each field by the driver takes several times as long.
     for (const step& each : steps_) {
-        made.insert(made.end(), each.text.begin(), each.text.end());
-        if (each.what == step::kind::begin) {
-            open.push_back(made.size());
-        } else if (each.what == step::kind::end) {
+        buffer.insert(buffer.end(), each.text.begin(), each.text.end());
+        if (each.type == step::kind::begin) {
+            open.push_back(buffer.size());
+        } else if (each.type == step::kind::end) {
             boost::endian::store_little_s32(
-                made.data() + open.back(), static_cast<std::int32_t>(made.size() - open.back()));
+                buffer.data() + open.back(), static_cast<std::int32_t>(buffer.size() - open.back()));
             open.pop_back();
         } else {
-            const auto* const found = std::ranges::find(with, each.placeholder, &value::name);
-            BOOST_ASSERT_MSG(found != with.end(), "every placeholder needs a value");
+            const auto* const found = std::ranges::find(arguments, each.placeholder, &value::name);
+            BOOST_ASSERT_MSG(found != arguments.end(), "every placeholder needs a value");
             document field;
             std::visit(append_value{*field.get(), each.name}, found->data);
             // A document begins with its size, and ends with a zero.
             const auto* const bytes = bson_get_data(field.get());
-            made.insert(made.end(), bytes + sizeof(std::int32_t), bytes + field.get()->len - 1);
+            buffer.insert(buffer.end(), bytes + sizeof(std::int32_t), bytes + field.get()->len - 1);
         }
     }
     bson_t all;
-    bson_init_static(&all, made.data(), made.size());
+    bson_init_static(&all, buffer.data(), buffer.size());
     bson_concat(&to, &all);
 }
 

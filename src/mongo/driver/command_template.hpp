@@ -47,10 +47,10 @@ public:
     /// \param json extended JSON, in which a placeholder is a string that begins with '?'
     explicit command_template(std::string_view json);
 
-    /// Returns the filled command. Every placeholder needs a value in `with`.
-    [[nodiscard]] document filled(values with) const;
+    /// Returns the filled command. Every placeholder needs a value in `arguments`.
+    [[nodiscard]] document filled(values arguments) const;
     /// Fills the command, and appends its fields to `to`.
-    void append_to(bson_t& to, values with) const;
+    void append_to(bson_t& to, values arguments) const;
 
 private:
     class parser;
@@ -65,7 +65,7 @@ private:
         };
         /// Bytes in front of the start, the end or the placeholder.
         std::vector<std::uint8_t> text;
-        kind what;
+        kind type;
         /// Name of the field whose value is a placeholder.
         std::string name;
         std::string placeholder;

@@ -29,10 +29,10 @@ std::shared_ptr<connection> connection::make(
     const asio::any_io_executor& strand, destination to, std::weak_ptr<connection_owner> owner)
 {
     start_driver();
-    auto made = std::make_shared<connection>(strand, std::move(to), std::move(owner));
-    join_context(strand, made);
-    made->self_ = made;
-    return made;
+    auto result = std::make_shared<connection>(strand, std::move(to), std::move(owner));
+    join_context(strand, result);
+    result->self_ = result;
+    return result;
 }
 
 void connection::run(std::shared_ptr<task> next, lease_clock::time_point deadline)
@@ -113,17 +113,17 @@ void connection::resume_fiber()
 
 void connection::end_task()
 {
-    const auto ended = std::move(task_);
+    const auto task = std::move(task_);
     task_ = nullptr;
-    if (ended->ends_connection()) {
-        ended->set_cause(cause(), request_count() > requests_before_);
+    if (task->ends_connection()) {
+        task->set_cause(cause(), request_count() > requests_before_);
         if (transport_)
-            ended->explain(transport_->explanation());
+            task->explain(transport_->explanation());
         closing_ = true;
     }
     const bool closed = closing_;
-    ended->on_end();
-    if (auto next = ended->take_next()) {
+    task->on_end();
+    if (auto next = task->take_next()) {
         if (!closing_) {
             run(std::move(next), deadline_);
             return;
@@ -179,9 +179,9 @@ void connection::suspend_until(lease_clock::time_point time)
     if (timer_ && end < timer_at_) {
         timer_at_ = end;
         timer_->expires_at(end);
-        timer_->async_wait([weak = weak_from_this()](const error_code& failed) {
+        timer_->async_wait([weak = weak_from_this()](const error_code& error) {
             const auto self = weak.lock();
-            if (failed || !self)
+            if (error || !self)
                 return;
             self->timer_at_ = lease_clock::time_point::max();
             self->wake();
@@ -207,8 +207,8 @@ mongoc_stream_t* connection::initiate(const mongoc_uri_t*, const mongoc_host_lis
         if (!host.closing_ && !host.transport_) {
             host.transport_ = std::make_shared<transport>(host.strand_, host.make_waker());
             host.transport_->open(host.to_);
-            if (auto* const made = make_stream(host, host.transport_))
-                return made;
+            if (auto* const stream = make_stream(host, host.transport_))
+                return stream;
         }
     } catch (...) {
         // Out of memory. No exception may pass through the driver's frames.

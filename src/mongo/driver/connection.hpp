@@ -34,7 +34,7 @@ public:
     /// Called on the connection's fiber, which is suspended by calls of the driver. Must not throw.
     virtual void perform(::_mongoc_client_t& driver) noexcept = 0;
     /// Called instead of `perform` if no connection could be authenticated.
-    virtual void fail(answer why) noexcept = 0;
+    virtual void fail(answer result) noexcept = 0;
     /// Called for a task after which the connection is unusable, with the cause of the connection's failure, as far as
     /// it is known.
     /// \param was_sent whether bytes of the task may have reached the server
@@ -100,7 +100,7 @@ public:
 
 private:
     static ::_mongoc_stream_t* initiate(
-        const ::_mongoc_uri_t* url, const ::_mongoc_host_list_t* where, void* self, ::_bson_error_t* error);
+        const ::_mongoc_uri_t* url, const ::_mongoc_host_list_t* host, void* self, ::_bson_error_t* error);
 
     void run_fiber() noexcept;
     [[nodiscard]] bool is_expected_server(::_mongoc_client_t& driver);

@@ -26,14 +26,14 @@ uri_ptr uri_of(const std::string& hosts)
 }
 
 /// The credentials are never a part of the URI's text, in which they would have to be encoded.
-void set_credentials(mongoc_uri_t& url, const credentials& who)
+void set_credentials(mongoc_uri_t& url, const credentials& login)
 {
-    mongoc_uri_set_username(&url, who.user.c_str());
-    if (!who.password.empty())
-        mongoc_uri_set_password(&url, who.password.c_str());
-    mongoc_uri_set_auth_source(&url, who.source.c_str());
-    if (!who.mechanism.empty())
-        mongoc_uri_set_auth_mechanism(&url, who.mechanism.c_str());
+    mongoc_uri_set_username(&url, login.user.c_str());
+    if (!login.password.empty())
+        mongoc_uri_set_password(&url, login.password.c_str());
+    mongoc_uri_set_auth_source(&url, login.source.c_str());
+    if (!login.mechanism.empty())
+        mongoc_uri_set_auth_mechanism(&url, login.mechanism.c_str());
 }
 
 /// Returns whether the driver reads the text as one host name. Other text may be read as the path of a socket, or as
@@ -51,22 +51,22 @@ std::string destination::name() const
     return remote::to_text({host, port});
 }
 
-void uri_deleter::operator()(mongoc_uri_t* gone) const noexcept
+void uri_deleter::operator()(mongoc_uri_t* uri) const noexcept
 {
-    mongoc_uri_destroy(gone);
+    mongoc_uri_destroy(uri);
 }
 
 uri_ptr driver_uri(const destination& to)
 {
-    auto made = is_plain(to.host) ? uri_of(to.name()) : nullptr;
-    if (!made)
-        made = uri_of("unnamed");
-    BOOST_ASSERT_MSG(made, "the URL is put together by us");
+    auto uri = is_plain(to.host) ? uri_of(to.name()) : nullptr;
+    if (!uri)
+        uri = uri_of("unnamed");
+    BOOST_ASSERT_MSG(uri, "the URL is put together by us");
     mongoc_uri_set_option_as_int32(
-        made.get(), MONGOC_URI_CONNECTTIMEOUTMS, static_cast<std::int32_t>(to.connect_timeout.count()));
+        uri.get(), MONGOC_URI_CONNECTTIMEOUTMS, static_cast<std::int32_t>(to.connect_timeout.count()));
     if (to.login)
-        set_credentials(*made, *to.login);
-    return made;
+        set_credentials(*uri, *to.login);
+    return uri;
 }
 
 } // namespace colock::inline v0::mongo::detail

@@ -54,7 +54,7 @@ struct destination
 
 struct uri_deleter
 {
-    void operator()(::_mongoc_uri_t* gone) const noexcept;
+    void operator()(::_mongoc_uri_t* uri) const noexcept;
 };
 using uri_ptr = std::unique_ptr<::_mongoc_uri_t, uri_deleter>;
 

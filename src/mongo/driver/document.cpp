@@ -9,13 +9,13 @@ namespace colock::inline v0::mongo::detail {
 
 document document::from_json(std::string_view text)
 {
-    document made;
+    document result;
     bson_error_t error;
-    if (!bson_init_from_json(made.overwrite(), text.data(), static_cast<ssize_t>(text.size()), &error)) {
-        bson_init(made.get());
+    if (!bson_init_from_json(result.overwrite(), text.data(), static_cast<ssize_t>(text.size()), &error)) {
+        bson_init(result.get());
         throw std::invalid_argument(error.message);
     }
-    return made;
+    return result;
 }
 
 std::string document::to_json() const

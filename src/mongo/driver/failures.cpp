@@ -56,27 +56,27 @@ constexpr std::int32_t failed_to_parse = 9;
 constexpr std::array unknown_commands{failed_to_parse, 59};
 
 /// Returns whether an update or delete failed, although the server reports success for the command as such.
-bool has_write_error(const answer& got) noexcept
+bool has_write_error(const answer& result) noexcept
 {
     bson_iter_t found;
-    return lacks_confirmation(got) || bson_iter_init_find(&found, got.reply.get(), "writeErrors");
+    return lacks_confirmation(result) || bson_iter_init_find(&found, result.reply.get(), "writeErrors");
 }
 
-std::string name_of(const answer& got)
+std::string name_of(const answer& result)
 {
-    auto name = got.code == 0 ? "no code" : "code " + std::to_string(got.code);
+    auto name = result.code == 0 ? "no code" : "code " + std::to_string(result.code);
     bson_iter_t found;
-    if (bson_iter_init_find(&found, got.reply.get(), "codeName") && BSON_ITER_HOLDS_UTF8(&found))
+    if (bson_iter_init_find(&found, result.reply.get(), "codeName") && BSON_ITER_HOLDS_UTF8(&found))
         (name += ", ") += bson_iter_utf8(&found, nullptr);
     return name;
 }
 
 /// Returns the name of the index in which a duplicate key was found, or of the index's first field. Empty for the index
 /// of `_id`, and if the server does not report the index.
-std::string_view other_index(const answer& got) noexcept
+std::string_view other_index(const answer& result) noexcept
 {
     constexpr std::string_view before = " index: ";
-    const std::string_view text = got.why;
+    const std::string_view text = result.text;
     std::string_view name;
     if (const auto at = text.find(before); at != std::string_view::npos) {
         name = text.substr(at + before.size());
@@ -84,7 +84,7 @@ std::string_view other_index(const answer& got) noexcept
     }
     bson_iter_t pattern;
     bson_iter_t field;
-    if (!bson_iter_init_find(&pattern, got.reply.get(), "keyPattern") || !BSON_ITER_HOLDS_DOCUMENT(&pattern) ||
+    if (!bson_iter_init_find(&pattern, result.reply.get(), "keyPattern") || !BSON_ITER_HOLDS_DOCUMENT(&pattern) ||
         !bson_iter_recurse(&pattern, &field) || !bson_iter_next(&field))
         return name == "_id_" ? std::string_view() : name;
     const std::string_view first = bson_iter_key(&field);
@@ -94,20 +94,20 @@ std::string_view other_index(const answer& got) noexcept
 }
 
 /// Returns why a collection cannot hold locks, as shown by a refusal. Empty: the refusal has another cause.
-std::string reason_in(const answer& got)
+std::string reason_in(const answer& result)
 {
     const bool names_time_series =
-        got.why.find("time-series") != std::string::npos || got.why.find("timeseries") != std::string::npos;
-    switch (got.code) {
+        result.text.find("time-series") != std::string::npos || result.text.find("timeseries") != std::string::npos;
+    switch (result.code) {
     case duplicate_key:
-        return has_unique_index(other_index(got));
+        return has_unique_index(other_index(result));
     case 121: // DocumentValidationFailure
         return std::string(has_validator);
     case 72:  // InvalidOptions
     case 166: // CommandNotSupportedOnView
         if (names_time_series)
             return std::string(is_time_series);
-        return got.code == 166 ? std::string(is_view) : "";
+        return result.code == 166 ? std::string(is_view) : "";
     case 116:   // DocTooLargeForCapped
     case 10003: // CannotGrowDocumentInCappedNamespace
         return std::string(is_capped);
@@ -123,90 +123,93 @@ bool precedes_changes(std::int32_t code, std::int32_t no_change_code) noexcept
            is_one_of(unsuitable, code) || is_one_of(unknown_commands, code);
 }
 
-failure_ptr unavailable(const answer& got)
+failure_ptr unavailable(const answer& result)
 {
-    if (got.code == 0)
-        return make_failure(errc::unavailable, "no connection could be made: " + got.why, got.cause);
-    return make_failure(errc::unavailable, "the server cannot carry out the command now (" + name_of(got) + ')');
+    if (result.code == 0)
+        return make_failure(errc::unavailable, "no connection could be made: " + result.text, result.cause);
+    return make_failure(errc::unavailable, "the server cannot carry out the command now (" + name_of(result) + ')');
 }
 
-failure_ptr unknown_outcome(const answer& got)
+failure_ptr unknown_outcome(const answer& result)
 {
-    if (got.what == answer::kind::done || got.code == 64)
+    if (result.outcome == answer::kind::done || result.code == 64)
         return make_failure(errc::outcome_unknown, "a majority of the members has not confirmed the write in time");
-    if (got.code == 0 && got.what != answer::kind::refused)
-        return make_failure(errc::outcome_unknown, "the connection was lost before the server replied", got.cause);
+    if (result.code == 0 && result.outcome != answer::kind::refused)
+        return make_failure(errc::outcome_unknown, "the connection was lost before the server replied", result.cause);
     return make_failure(errc::outcome_unknown,
-        "the server has failed, and does not report what it has carried out (" + description_of(got) + ')');
+        "the server has failed, and does not report what it has carried out (" + description_of(result) + ')');
 }
 
-failure_ptr refusal(const answer& got, std::int32_t no_change_code)
+failure_ptr refusal(const answer& result, std::int32_t no_change_code)
 {
-    if (got.code == no_change_code || is_about_types(got))
+    if (result.code == no_change_code || is_about_types(result))
         return foreign_document();
-    if (const auto reason = reason_in(got); !reason.empty())
+    if (const auto reason = reason_in(result); !reason.empty())
         return unsuitable_collection(reason);
-    if (is_one_of(denials, got.code)) {
+    if (is_one_of(denials, result.code)) {
         return make_failure(errc::access_denied,
-            "the server denies access to this user (" + name_of(got) +
+            "the server denies access to this user (" + name_of(result) +
                 "); correct user and password, or grant find, insert, update and remove on the collection");
     }
     return make_failure(errc::misconfigured_backend,
-        "the server refused the command (" + name_of(got) + "); is it MongoDB 5.0 or later?");
+        "the server refused the command (" + name_of(result) + "); is it MongoDB 5.0 or later?");
 }
 
 } // namespace
 
-bool lacks_confirmation(const answer& got) noexcept
+bool lacks_confirmation(const answer& result) noexcept
 {
     bson_iter_t found;
-    return bson_iter_init_find(&found, got.reply.get(), "writeConcernError");
+    return bson_iter_init_find(&found, result.reply.get(), "writeConcernError");
 }
 
-verdict judge(const answer& got, std::int32_t no_change_code) noexcept
+verdict judge(const answer& result, std::int32_t no_change_code) noexcept
 {
-    if (got.what == answer::kind::done)
-        return has_write_error(got) ? verdict::unknown : verdict::done;
-    if (got.what == answer::kind::unsent || is_one_of(not_primary, got.code))
+    if (result.outcome == answer::kind::done)
+        return has_write_error(result) ? verdict::unknown : verdict::done;
+    if (result.outcome == answer::kind::unsent || is_one_of(not_primary, result.code))
         return verdict::later;
-    if (got.what == answer::kind::unknown || (got.is_of_batch && !is_one_of(denials, got.code)))
+    if (result.outcome == answer::kind::unknown || (result.is_of_batch && !is_one_of(denials, result.code)))
         return verdict::unknown;
-    if (got.code == duplicate_key && !other_index(got).empty())
+    if (result.code == duplicate_key && !other_index(result).empty())
         return verdict::refused;
-    if (is_one_of(conflicts, got.code))
+    if (is_one_of(conflicts, result.code))
         return verdict::conflict;
-    return precedes_changes(got.code, no_change_code) ? verdict::refused : verdict::unknown;
+    return precedes_changes(result.code, no_change_code) ? verdict::refused : verdict::unknown;
 }
 
-bool is_denial(const answer& got) noexcept
+bool is_denial(const answer& result) noexcept
 {
-    return got.what == answer::kind::refused && is_one_of(denials, got.code);
+    return result.outcome == answer::kind::refused && is_one_of(denials, result.code);
 }
 
-bool is_raced_insert(const answer& got) noexcept
+bool is_raced_insert(const answer& result) noexcept
 {
-    return got.what == answer::kind::refused && !got.is_of_batch && got.code == failed_to_parse;
+    return result.outcome == answer::kind::refused && !result.is_of_batch && result.code == failed_to_parse;
 }
 
-bool is_interruption(const answer& got) noexcept
+bool is_interruption(const answer& result) noexcept
 {
-    return got.what == answer::kind::unsent || got.what == answer::kind::unknown || is_one_of(not_primary, got.code) ||
-           is_one_of(broken_off, got.code) || is_one_of(interruptions, got.code);
+    return result.outcome == answer::kind::unsent || result.outcome == answer::kind::unknown ||
+           is_one_of(not_primary, result.code) || is_one_of(broken_off, result.code) ||
+           is_one_of(interruptions, result.code);
 }
 
-bool is_temporary(const answer& got) noexcept
+bool is_temporary(const answer& result) noexcept
 {
-    return is_interruption(got) || judge(got) == verdict::conflict || is_one_of(not_for_now, got.code);
+    return is_interruption(result) || judge(result) == verdict::conflict || is_one_of(not_for_now, result.code);
 }
 
-bool is_unexplained(const answer& got, std::int32_t no_change_code) noexcept
+bool is_unexplained(const answer& result, std::int32_t no_change_code) noexcept
 {
-    return got.what == answer::kind::refused && judge(got, no_change_code) == verdict::unknown && !is_interruption(got);
+    return result.outcome == answer::kind::refused && judge(result, no_change_code) == verdict::unknown &&
+           !is_interruption(result);
 }
 
-bool needs_new_primary(const answer& got) noexcept
+bool needs_new_primary(const answer& result) noexcept
 {
-    return got.what == answer::kind::unsent || (got.ends_connection && got.code != 0 && !is_one_of(denials, got.code));
+    return result.outcome == answer::kind::unsent ||
+           (result.ends_connection && result.code != 0 && !is_one_of(denials, result.code));
 }
 
 bool has_other_meaning(std::int32_t code) noexcept
@@ -217,35 +220,35 @@ bool has_other_meaning(std::int32_t code) noexcept
            is_one_of(unknown_commands, code);
 }
 
-failure_ptr failure_of(const answer& got, std::int32_t no_change_code, effect what)
+failure_ptr failure_of(const answer& result, std::int32_t no_change_code, effect operation_effect)
 {
-    switch (judge(got, no_change_code)) {
+    switch (judge(result, no_change_code)) {
     case verdict::done:
     case verdict::unknown:
         break;
     case verdict::conflict:
     case verdict::later:
-        return unavailable(got);
+        return unavailable(result);
     case verdict::refused:
-        return refusal(got, no_change_code);
+        return refusal(result, no_change_code);
     }
-    if (what == effect::writes)
-        return unknown_outcome(got);
-    const bool may_succeed_later =
-        got.what != answer::kind::refused || got.code == 0 || is_temporary(got) || is_one_of(generic, got.code);
+    if (operation_effect == effect::writes)
+        return unknown_outcome(result);
+    const bool may_succeed_later = result.outcome != answer::kind::refused || result.code == 0 ||
+                                   is_temporary(result) || is_one_of(generic, result.code);
     if (!may_succeed_later)
-        return refusal(got, no_change_code);
-    const auto why = unknown_outcome(got);
-    return make_failure(errc::unavailable, why->detail, why->cause);
+        return refusal(result, no_change_code);
+    const auto failure = unknown_outcome(result);
+    return make_failure(errc::unavailable, failure->detail, failure->cause);
 }
 
-std::string description_of(const answer& got)
+std::string description_of(const answer& result)
 {
     // A text of the server may repeat a whole document.
     constexpr std::size_t max_text = 200;
-    auto text = name_of(got);
-    if (!got.why.empty())
-        (text += ": ") += got.why.substr(0, max_text);
+    auto text = name_of(result);
+    if (!result.text.empty())
+        (text += ": ") += result.text.substr(0, max_text);
     return text;
 }
 
@@ -262,10 +265,10 @@ failure_ptr out_of_fences()
         "milliseconds, and forget higher fences in every resource that compares them");
 }
 
-failure_ptr unsuitable_collection(std::string_view why)
+failure_ptr unsuitable_collection(std::string_view reason)
 {
     return make_failure(errc::misconfigured_backend,
-        "the collection " + std::string(why) + "; remove the cause, or give colock a collection of its own");
+        "the collection " + std::string(reason) + "; remove the cause, or give colock a collection of its own");
 }
 
 std::string has_unique_index(std::string_view index)
@@ -273,9 +276,9 @@ std::string has_unique_index(std::string_view index)
     return "has the unique index " + std::string(index) + ", which refuses colock's documents";
 }
 
-bool is_about_types(const answer& got) noexcept
+bool is_about_types(const answer& result) noexcept
 {
-    return got.what == answer::kind::refused && is_one_of(type_errors, got.code);
+    return result.outcome == answer::kind::refused && is_one_of(type_errors, result.code);
 }
 
 } // namespace colock::inline v0::mongo::detail

@@ -75,16 +75,16 @@ private:
     }
 };
 
-std::int32_t int32_at(std::span<const std::byte> bytes, std::size_t where) noexcept
+std::int32_t int32_at(std::span<const std::byte> bytes, std::size_t position) noexcept
 {
     return boost::endian::load_little_s32(
-        static_cast<const unsigned char*>(static_cast<const void*>(bytes.subspan(where, 4).data())));
+        static_cast<const unsigned char*>(static_cast<const void*>(bytes.subspan(position, 4).data())));
 }
 
-void put_int32_at(std::span<std::byte> bytes, std::size_t where, std::int32_t number) noexcept
+void put_int32_at(std::span<std::byte> bytes, std::size_t position, std::int32_t number) noexcept
 {
     boost::endian::store_little_s32(
-        static_cast<unsigned char*>(static_cast<void*>(bytes.subspan(where, 4).data())), number);
+        static_cast<unsigned char*>(static_cast<void*>(bytes.subspan(position, 4).data())), number);
 }
 
 /// Reads all values. `bson_validate` does not: it stops at text that is not UTF-8, and accepts the rest.
@@ -240,10 +240,10 @@ message_header message_header::read(std::span<const std::byte, size> from) noexc
         .op_code = int32_at(from, 12)};
 }
 
-boost::system::error_code make_error_code(reply_violation what) noexcept
+boost::system::error_code make_error_code(reply_violation violation) noexcept
 {
     static constexpr violation_category category;
-    return {static_cast<int>(what), category};
+    return {static_cast<int>(violation), category};
 }
 
 boost::system::error_code validate_header(const message_header& reply, const message_header& request) noexcept

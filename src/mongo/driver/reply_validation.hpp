@@ -49,7 +49,7 @@ enum class reply_violation : unsigned char
     field,
 };
 /// The error is equivalent to `boost::system::errc::protocol_error`.
-[[nodiscard]] boost::system::error_code make_error_code(reply_violation what) noexcept;
+[[nodiscard]] boost::system::error_code make_error_code(reply_violation violation) noexcept;
 
 /// Validates the header of a reply.
 [[nodiscard]] boost::system::error_code validate_header(

@@ -36,24 +36,24 @@ public:
         sent_at_ = sent_at;
         received_at_ = received_at;
     }
-    /// Returns the latest time that the server's clock may show at `when`, in milliseconds.
-    [[nodiscard]] std::int64_t latest(lease_clock::time_point when) const noexcept
+    /// Returns the latest time that the server's clock may show at `time`, in milliseconds.
+    [[nodiscard]] std::int64_t latest(lease_clock::time_point time) const noexcept
     {
-        return last_reported_ + std::chrono::ceil<std::chrono::milliseconds>(when - sent_at_).count();
+        return last_reported_ + std::chrono::ceil<std::chrono::milliseconds>(time - sent_at_).count();
     }
-    /// Returns the earliest time that the server's clock may show at `when`, in milliseconds. The server's report may
+    /// Returns the earliest time that the server's clock may show at `time`, in milliseconds. The server's report may
     /// have been on its way until it was received.
-    [[nodiscard]] std::int64_t earliest(lease_clock::time_point when) const noexcept
+    [[nodiscard]] std::int64_t earliest(lease_clock::time_point time) const noexcept
     {
-        return last_reported_ + std::chrono::floor<std::chrono::milliseconds>(when - received_at_).count();
+        return last_reported_ + std::chrono::floor<std::chrono::milliseconds>(time - received_at_).count();
     }
 
     /// Returns by how many milliseconds this clock is certainly ahead of another clock. Negative: it is behind.
     [[nodiscard]] std::int64_t lead_over(const server_clock& other) const noexcept
     {
-        const auto when = std::max(received_at_, other.received_at_);
-        const auto min_lead = earliest(when) - other.latest(when);
-        return min_lead > 0 ? min_lead : std::min<std::int64_t>(latest(when) - other.earliest(when), 0);
+        const auto time = std::max(received_at_, other.received_at_);
+        const auto min_lead = earliest(time) - other.latest(time);
+        return min_lead > 0 ? min_lead : std::min<std::int64_t>(latest(time) - other.earliest(time), 0);
     }
 
     [[nodiscard]] lease_clock::duration age(lease_clock::time_point now) const noexcept { return now - sent_at_; }

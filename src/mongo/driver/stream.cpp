@@ -28,8 +28,8 @@ constexpr int stream_type = 0x636f;
 
 struct stream final : mongoc_stream_t
 {
-    stream(fiber_host& by, std::shared_ptr<transport> over) noexcept
-        : mongoc_stream_t{}, host(by), socket(std::move(over))
+    stream(fiber_host& fiber_owner, std::shared_ptr<transport> open_transport) noexcept
+        : mongoc_stream_t{}, host(fiber_owner), socket(std::move(open_transport))
     {
     }
 
@@ -40,9 +40,9 @@ struct stream final : mongoc_stream_t
 };
 static_assert(std::is_standard_layout_v<mongoc_stream_t>);
 
-stream& to_stream(mongoc_stream_t* given) noexcept
+stream& to_stream(mongoc_stream_t* base) noexcept
 {
-    return *static_cast<stream*>(given);
+    return *static_cast<stream*>(base);
 }
 
 /// This function is not inlined, because the fiber may have changed threads since the caller computed the address of
@@ -53,19 +53,19 @@ stream& to_stream(mongoc_stream_t* given) noexcept
     return -1;
 }
 
-ssize_t fail(const stream& of) noexcept
+ssize_t fail(const stream& self) noexcept
 {
-    return fail_with(of.host.aborts() ? ECANCELED : ECONNRESET);
+    return fail_with(self.host.aborts() ? ECANCELED : ECONNRESET);
 }
 
 /// Fails because the timeout has expired. A timeout of zero means that the driver does not want to wait.
-ssize_t fail_late(stream& of, std::int32_t timeout) noexcept
+ssize_t fail_late(stream& self, std::int32_t timeout) noexcept
 {
     if (timeout == 0) {
-        of.would_block = true;
+        self.would_block = true;
         return fail_with(EAGAIN);
     }
-    of.has_timed_out = true;
+    self.has_timed_out = true;
     return fail_with(ETIMEDOUT);
 }
 
@@ -76,24 +76,24 @@ lease_clock::time_point deadline_after(std::int32_t timeout) noexcept
 }
 
 /// Returns true if the caller must check again, false if the time is over.
-bool wait(const stream& of, std::int32_t timeout, lease_clock::time_point end)
+bool wait(const stream& self, std::int32_t timeout, lease_clock::time_point end)
 {
     if (timeout == 0 || lease_clock::now() >= end)
         return false;
-    of.host.suspend_until(end);
+    self.host.suspend_until(end);
     return true;
 }
 
-int close(mongoc_stream_t* given)
+int close(mongoc_stream_t* base)
 {
-    to_stream(given).socket->close();
+    to_stream(base).socket->close();
     return 0;
 }
 
-void destroy(mongoc_stream_t* given)
+void destroy(mongoc_stream_t* base)
 {
-    close(given);
-    delete &to_stream(given);
+    close(base);
+    delete &to_stream(base);
 }
 
 int flush(mongoc_stream_t*)
@@ -106,25 +106,25 @@ int set_option(mongoc_stream_t*, int, int, void*, mongoc_socklen_t)
     return 0;
 }
 
-bool is_closed(mongoc_stream_t* given)
+bool is_closed(mongoc_stream_t* base)
 {
-    const auto& socket = *to_stream(given).socket;
-    return socket.failure() || (socket.at_end() && socket.readable() == 0) || to_stream(given).host.aborts();
+    const auto& socket = *to_stream(base).socket;
+    return socket.failure() || (socket.at_end() && socket.readable() == 0) || to_stream(base).host.aborts();
 }
 
-bool timed_out(mongoc_stream_t* given)
+bool timed_out(mongoc_stream_t* base)
 {
-    return to_stream(given).has_timed_out;
+    return to_stream(base).has_timed_out;
 }
 
-bool should_retry(mongoc_stream_t* given)
+bool should_retry(mongoc_stream_t* base)
 {
-    return to_stream(given).would_block;
+    return to_stream(base).would_block;
 }
 
-ssize_t write(mongoc_stream_t* given, mongoc_iovec_t* parts, std::size_t count, std::int32_t timeout)
+ssize_t write(mongoc_stream_t* base, mongoc_iovec_t* parts, std::size_t count, std::int32_t timeout)
 {
-    auto& self = to_stream(given);
+    auto& self = to_stream(base);
     self.has_timed_out = self.would_block = false;
     const auto end = deadline_after(timeout);
     while (!self.socket->is_open() || !self.socket->is_flushed()) {
@@ -146,18 +146,18 @@ ssize_t write(mongoc_stream_t* given, mongoc_iovec_t* parts, std::size_t count, 
 }
 
 ssize_t read(
-    mongoc_stream_t* given, mongoc_iovec_t* parts, std::size_t count, std::size_t at_least, std::int32_t timeout)
+    mongoc_stream_t* base, mongoc_iovec_t* parts, std::size_t count, std::size_t at_least, std::int32_t timeout)
 {
-    auto& self = to_stream(given);
+    auto& self = to_stream(base);
     self.has_timed_out = self.would_block = false;
     const auto end = deadline_after(timeout);
-    std::size_t got = 0;
+    std::size_t read_size = 0;
     std::size_t in_part = 0;
     for (;;) {
         while (count > 0 && self.socket->readable() > 0) {
             const std::span whole(static_cast<std::byte*>(static_cast<void*>(parts->iov_base)), parts->iov_len);
             const auto copied = self.socket->read(whole.subspan(in_part));
-            got += copied;
+            read_size += copied;
             in_part += copied;
             if (in_part == whole.size()) {
                 ++parts;
@@ -165,47 +165,47 @@ ssize_t read(
                 in_part = 0;
             }
         }
-        if (count == 0 || (got > 0 && got >= at_least))
-            return static_cast<ssize_t>(got);
+        if (count == 0 || (read_size > 0 && read_size >= at_least))
+            return static_cast<ssize_t>(read_size);
         if (self.host.aborts() || self.socket->failure())
             return fail(self);
         if (self.socket->at_end())
-            return static_cast<ssize_t>(got);
+            return static_cast<ssize_t>(read_size);
         self.socket->await_bytes();
         if (!wait(self, timeout, end))
             return fail_late(self, timeout);
     }
 }
 
-int events_of(mongoc_stream_poll_t& asked)
+int events_of(mongoc_stream_poll_t& entry)
 {
-    auto& socket = *to_stream(asked.stream).socket;
-    if (socket.failure() || to_stream(asked.stream).host.aborts())
+    auto& socket = *to_stream(entry.stream).socket;
+    if (socket.failure() || to_stream(entry.stream).host.aborts())
         return POLLERR;
     int found = 0;
-    if ((asked.events & POLLIN) != 0) {
+    if ((entry.events & POLLIN) != 0) {
         if (socket.readable() > 0 || socket.at_end())
             found |= POLLIN;
         else
             socket.await_bytes();
     }
-    if ((asked.events & POLLOUT) != 0 && socket.is_open() && socket.is_flushed())
+    if ((entry.events & POLLOUT) != 0 && socket.is_open() && socket.is_flushed())
         found |= POLLOUT;
     return found;
 }
 
 /// All polled streams belong to one host.
-ssize_t poll_all(mongoc_stream_poll_t* asked, std::size_t count, std::int32_t timeout)
+ssize_t poll_all(mongoc_stream_poll_t* entries, std::size_t count, std::int32_t timeout)
 {
     if (count == 0)
         return 0;
-    auto& host = to_stream(asked->stream).host;
+    auto& host = to_stream(entries->stream).host;
     // The driver's topology scanner polls with a timeout of zero in a loop. Wait for a millisecond, so that it does not
     // spin.
     const auto end = deadline_after(timeout == 0 ? 1 : timeout);
     for (;;) {
         ssize_t ready = 0;
-        for (auto& each : std::span(asked, count)) {
+        for (auto& each : std::span(entries, count)) {
             each.revents = events_of(each);
             ready += each.revents != 0 ? 1 : 0;
         }
@@ -217,25 +217,25 @@ ssize_t poll_all(mongoc_stream_poll_t* asked, std::size_t count, std::int32_t ti
 
 } // namespace
 
-mongoc_stream_t* make_stream(fiber_host& by, std::shared_ptr<transport> over) noexcept
+mongoc_stream_t* make_stream(fiber_host& host, std::shared_ptr<transport> transport) noexcept
 {
-    auto* const made = new (std::nothrow) stream(by, std::move(over));
-    if (!made)
+    auto* const result = new (std::nothrow) stream(host, std::move(transport));
+    if (!result)
         return nullptr;
-    made->type = stream_type;
-    made->destroy = destroy;
-    made->failed = destroy;
-    made->close = close;
-    made->flush = flush;
-    made->writev = write;
-    made->readv = read;
-    made->setsockopt = set_option;
-    made->check_closed = is_closed;
+    result->type = stream_type;
+    result->destroy = destroy;
+    result->failed = destroy;
+    result->close = close;
+    result->flush = flush;
+    result->writev = write;
+    result->readv = read;
+    result->setsockopt = set_option;
+    result->check_closed = is_closed;
     // There is no stream below ours: get_base_stream stays null.
-    made->poll = poll_all;
-    made->timed_out = timed_out;
-    made->should_retry = should_retry;
-    return made;
+    result->poll = poll_all;
+    result->timed_out = timed_out;
+    result->should_retry = should_retry;
+    return result;
 }
 
 } // namespace colock::inline v0::mongo::detail

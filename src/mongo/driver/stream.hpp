@@ -14,7 +14,7 @@ namespace colock::inline v0::mongo::detail {
 /// would block, the stream suspends the host's fiber, for no longer than the driver's timeout. When the host aborts,
 /// every call fails.
 ///
-/// \param by must live as long as the driver's client
-[[nodiscard]] ::_mongoc_stream_t* make_stream(fiber_host& by, std::shared_ptr<transport> over) noexcept;
+/// \param host must live as long as the driver's client
+[[nodiscard]] ::_mongoc_stream_t* make_stream(fiber_host& host, std::shared_ptr<transport> transport) noexcept;
 
 } // namespace colock::inline v0::mongo::detail

@@ -48,9 +48,9 @@ void transport::open(const destination& to)
     if (to.tls)
         tls_stream_.emplace(socket_, *to.tls);
     resolver_.async_resolve(
-        to.host, to.port, [self = shared_from_this()](const error_code& failed, const remote::addresses& found) {
-            if (failed)
-                self->fail(failed);
+        to.host, to.port, [self = shared_from_this()](const error_code& error, const remote::addresses& found) {
+            if (error)
+                self->fail(error);
             else if (!self->closed_)
                 self->connect(found);
         });
@@ -58,11 +58,11 @@ void transport::open(const destination& to)
 
 void transport::connect(const remote::addresses& found)
 {
-    asio::async_connect(socket_, found, [self = shared_from_this()](const error_code& failed, const tcp::endpoint&) {
+    asio::async_connect(socket_, found, [self = shared_from_this()](const error_code& error, const tcp::endpoint&) {
         if (self->closed_)
             return;
-        if (failed) {
-            self->fail(failed);
+        if (error) {
+            self->fail(error);
             return;
         }
         error_code ignored;
@@ -79,9 +79,9 @@ void transport::start_handshake()
 {
     in_handshake_ = true;
     remote::expect_host(tls_stream_->native_handle(), server_name_);
-    tls_stream_->async_handshake(asio::ssl::stream_base::client, [self = shared_from_this()](const error_code& failed) {
-        if (failed)
-            self->fail(failed);
+    tls_stream_->async_handshake(asio::ssl::stream_base::client, [self = shared_from_this()](const error_code& error) {
+        if (error)
+            self->fail(error);
         else if (!self->closed_)
             self->opened();
     });
@@ -104,14 +104,14 @@ std::string transport::explanation() const
     return " in the TLS handshake; does the server speak TLS?";
 }
 
-void transport::fail(const error_code& why)
+void transport::fail(const error_code& error)
 {
     if (closed_)
         return;
-    if (why == asio::error::eof || why == asio::ssl::error::stream_truncated) {
+    if (error == asio::error::eof || error == asio::ssl::error::stream_truncated) {
         at_end_ = true;
     } else {
-        failure_ = why;
+        failure_ = error;
         open_ = false;
     }
     changed_();
@@ -122,10 +122,10 @@ bool transport::is_stale()
     if (!open_ || at_end_ || !received_.empty())
         return true;
     std::byte next{};
-    error_code none;
-    socket_.receive(asio::buffer(&next, 1), socket::message_peek, none);
+    error_code error;
+    socket_.receive(asio::buffer(&next, 1), socket::message_peek, error);
     // With TLS, the peer may send messages of the TLS protocol at any time.
-    return none ? none != asio::error::would_block : !tls_stream_;
+    return error ? error != asio::error::would_block : !tls_stream_;
 }
 
 void transport::close() noexcept
@@ -157,10 +157,10 @@ void transport::await_bytes()
         return;
     reading_ = true;
     with_stream([self = shared_from_this()](auto& from) {
-        from.async_read_some(asio::buffer(self->buffer_), [self](const error_code& failed, std::size_t count) {
+        from.async_read_some(asio::buffer(self->buffer_), [self](const error_code& error, std::size_t count) {
             self->reading_ = false;
-            if (failed)
-                self->fail(failed);
+            if (error)
+                self->fail(error);
             else if (!self->closed_)
                 self->received(count);
         });
@@ -229,24 +229,24 @@ void transport::write(std::span<const std::span<const std::byte>> parts)
     }
     request_ = header_of(parts);
     requests_ += has_received_ ? 1 : 0;
-    std::size_t sent = 0;
+    std::size_t sent_size = 0;
     if (!tls_stream_) {
         std::array<asio::const_buffer, 16> gathered;
         const auto count = std::min(parts.size(), gathered.size());
         std::transform(parts.begin(), parts.begin() + static_cast<std::ptrdiff_t>(count), gathered.begin(),
             [](const auto& part) { return asio::buffer(part.data(), part.size()); });
-        error_code failed;
-        sent = socket_.write_some(std::span(gathered).first(count), failed);
-        if (failed && failed != asio::error::would_block && failed != asio::error::try_again) {
-            failure_ = failed;
+        error_code error;
+        sent_size = socket_.write_some(std::span(gathered).first(count), error);
+        if (error && error != asio::error::would_block && error != asio::error::try_again) {
+            failure_ = error;
             open_ = false;
             return;
         }
     }
     // Copy the rest, because the caller's buffers may be gone when it can be sent.
     for (const auto& part : parts) {
-        const auto passed = std::min(sent, part.size());
-        sent -= passed;
+        const auto passed = std::min(sent_size, part.size());
+        sent_size -= passed;
         const auto rest = part.subspan(passed);
         unsent_.append(reinterpret_cast<const char*>(rest.data()), rest.size());
     }
@@ -257,10 +257,10 @@ void transport::write(std::span<const std::span<const std::byte>> parts)
 void transport::send_rest()
 {
     with_stream([self = shared_from_this()](auto& to) {
-        asio::async_write(to, asio::buffer(self->unsent_), [self](const error_code& failed, std::size_t) {
+        asio::async_write(to, asio::buffer(self->unsent_), [self](const error_code& error, std::size_t) {
             self->unsent_.clear();
-            if (failed)
-                self->fail(failed);
+            if (error)
+                self->fail(error);
             else if (!self->closed_)
                 self->changed_();
         });

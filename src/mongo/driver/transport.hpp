@@ -75,7 +75,7 @@ private:
     void connect(const remote::addresses& found);
     void start_handshake();
     void opened();
-    void fail(const error_code& why);
+    void fail(const error_code& error);
     void received(std::size_t count);
     [[nodiscard]] error_code validate_received() noexcept;
     void send_rest();

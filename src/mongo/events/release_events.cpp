@@ -31,19 +31,19 @@ constexpr auto get_more_timeout = 1000ms;
 /// a pause.
 constexpr lease_clock::duration min_idle_interval = 100ms;
 
-std::int64_t cursor_of(const answer& got)
+std::int64_t cursor_of(const answer& result)
 {
     bson_iter_t top;
     bson_iter_t id;
-    if (!bson_iter_init(&top, got.reply.get()) || !bson_iter_find_descendant(&top, "cursor.id", &id))
+    if (!bson_iter_init(&top, result.reply.get()) || !bson_iter_find_descendant(&top, "cursor.id", &id))
         return 0;
     return bson_iter_as_int64(&id);
 }
 
-std::vector<std::string> changed_keys(const answer& got)
+std::vector<std::string> changed_keys(const answer& result)
 {
     std::vector<std::string> keys;
-    for_each_document(got.reply, [&](const bson_iter_t& change) {
+    for_each_document(result.reply, [&](const bson_iter_t& change) {
         bson_iter_t inside;
         if (bson_iter_recurse(&change, &inside) && bson_iter_find(&inside, "documentKey"))
             keys.push_back(key_of(inside));
@@ -54,20 +54,21 @@ std::vector<std::string> changed_keys(const answer& got)
 } // namespace
 
 release_events::release_events(const asio::any_io_executor& strand, remote::client_base& owner, const settings& config,
-    remote::event_reporter& reporter, primary& requests, remote::wait_sources& sources, std::atomic<waiting_by>& by)
+    remote::event_reporter& reporter, primary& requests, remote::wait_sources& sources,
+    std::atomic<waiting_by>& waiting)
     : listening_loop(strand, owner, requests, sources,
           config.idle_timeout == 0ms ? lease_clock::duration::zero() : stream_idle_time),
-      pause_(strand), config_(config), reports_(reporter), requests_(requests), by_(by)
+      pause_(strand), config_(config), reports_(reporter), requests_(requests), waiting_(waiting)
 {
     sources_.set_polling(true);
 }
 
 void release_events::note_decision()
 {
-    const auto now = plan().polls()   ? waiting_by::poll
-                     : plan().ready() ? waiting_by::change_stream
-                                      : waiting_by::nothing;
-    by_.store(now, std::memory_order_relaxed);
+    const auto mode = plan().polls()   ? waiting_by::poll
+                      : plan().ready() ? waiting_by::change_stream
+                                       : waiting_by::nothing;
+    waiting_.store(mode, std::memory_order_relaxed);
 }
 
 // The connection.
@@ -86,42 +87,42 @@ void release_events::follow_requests()
 void release_events::connect()
 {
     sources_.begin_round();
-    server_ = requests_.where().name();
-    pool_ = std::make_shared<connection_pool>(strand_, requests_.where(), 1);
+    server_ = requests_.server().name();
+    pool_ = std::make_shared<connection_pool>(strand_, requests_.server(), 1);
     ask(commands::get().watch.filled({{"c", std::string_view(config_.collection)}}), &release_events::opened);
 }
 
-void release_events::ask(document what, answer_handler then)
+void release_events::ask(document request, answer_handler then)
 {
-    pool_->ask(std::make_shared<callback_command>(config_.database, std::move(what),
-                   [self = owner_.keep(*this), used = std::weak_ptr(pool_), then](const answer& got) {
+    pool_->ask(std::make_shared<callback_command>(config_.database, std::move(request),
+                   [self = owner_.keep(*this), used = std::weak_ptr(pool_), then](const answer& result) {
                        if (self->pool_ && self->pool_ == used.lock())
-                           ((*self).*then)(got);
+                           ((*self).*then)(result);
                    }),
         // A command without an answer was lost with its connection, possibly without notice.
         lease_clock::now() + get_more_timeout + config_.operation_timeout);
 }
 
-void release_events::opened(const answer& got)
+void release_events::opened(const answer& result)
 {
-    if (judge(got) == verdict::done) {
-        cursor_ = cursor_of(got);
+    if (judge(result) == verdict::done) {
+        cursor_ = cursor_of(result);
         handle(event::connected_here);
-        if (const auto keys = changed_keys(got); !keys.empty())
+        if (const auto keys = changed_keys(result); !keys.empty())
             wake_all(sources_.wake_keys(keys));
         ask_for_more();
         return;
     }
-    if (is_interruption(got)) {
+    if (is_interruption(result)) {
         disconnect();
         return;
     }
     // A failed login says nothing about change streams.
-    if (is_temporary(got) || got.code == authentication_failed) {
+    if (is_temporary(result) || result.code == authentication_failed) {
         handle(event::refused);
         return;
     }
-    warn_of_polling(got);
+    warn_of_polling(result);
     handle(event::denied);
 }
 
@@ -139,25 +140,25 @@ void release_events::ask_for_more()
 {
     if (!pool_)
         return;
-    asked_at_ = lease_clock::now();
+    requested_at_ = lease_clock::now();
     static const command_template more(R"({"getMore":"?i","collection":"?c","maxTimeMS":"?m"})");
     ask(more.filled({{"i", cursor_}, {"c", std::string_view(config_.collection)}, {"m", get_more_timeout.count()}}),
         &release_events::received);
 }
 
-void release_events::received(const answer& got)
+void release_events::received(const answer& result)
 {
-    if (judge(got) == verdict::done)
-        cursor_ = cursor_of(got);
-    if (judge(got) != verdict::done || cursor_ == 0) {
+    if (judge(result) == verdict::done)
+        cursor_ = cursor_of(result);
+    if (judge(result) != verdict::done || cursor_ == 0) {
         disconnect();
         return;
     }
     // The stream is confirmed only here, because a server may open change streams and refuse every getMore.
     handle(event::confirmed);
-    const auto keys = changed_keys(got);
+    const auto keys = changed_keys(result);
     // The stream continues first, because the woken handlers may take long.
-    if (keys.empty() && lease_clock::now() - asked_at_ < min_idle_interval)
+    if (keys.empty() && lease_clock::now() - requested_at_ < min_idle_interval)
         pause();
     else
         ask_for_more();
@@ -167,9 +168,9 @@ void release_events::received(const answer& got)
 
 void release_events::pause()
 {
-    pause_.expires_at(asked_at_ + min_idle_interval);
-    pause_.async_wait([self = owner_.keep(*this), used = std::weak_ptr(pool_)](const error_code& cancelled) {
-        if (!cancelled && self->pool_ && self->pool_ == used.lock())
+    pause_.expires_at(requested_at_ + min_idle_interval);
+    pause_.async_wait([self = owner_.keep(*this), used = std::weak_ptr(pool_)](const error_code& error) {
+        if (!error && self->pool_ && self->pool_ == used.lock())
             self->ask_for_more();
     });
 }
@@ -189,7 +190,7 @@ void release_events::disconnect()
 void release_events::kill_cursor()
 {
     const auto id = std::exchange(cursor_, 0);
-    if (id == 0 || requests_.where().name() != server_)
+    if (id == 0 || requests_.server().name() != server_)
         return;
     static const command_template kill(R"({"killCursors":"?c","cursors":["?i"]})");
     requests_.ask(std::make_shared<callback_command>(

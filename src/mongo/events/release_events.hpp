@@ -25,10 +25,10 @@ namespace colock::inline v0::mongo::detail {
 class release_events final : public remote::listening_loop
 {
 public:
-    /// \param by receives the way in which waiters are notified of a release
+    /// \param waiting receives the way in which waiters are notified of a release
     release_events(const asio::any_io_executor& strand, remote::client_base& owner, const settings& config,
         remote::event_reporter& reporter, primary& requests, remote::wait_sources& sources,
-        std::atomic<waiting_by>& by);
+        std::atomic<waiting_by>& waiting);
 
     void follow_requests() override;
     [[nodiscard]] bool connected() const noexcept override { return pool_ != nullptr; }
@@ -43,10 +43,10 @@ private:
     void note_decision() override;
     /// The stream reports all keys, so there is nothing to do for one of them.
     void stop_listening(const std::vector<std::string>&) override {}
-    void ask(document what, answer_handler then);
-    void opened(const answer& got);
+    void ask(document request, answer_handler then);
+    void opened(const answer& result);
     void ask_for_more();
-    void received(const answer& got);
+    void received(const answer& result);
     /// Asks for more changes a short time after the last request.
     void pause();
     /// Reports to the observer, once, why there is no change stream.
@@ -63,8 +63,8 @@ private:
     std::string server_;
     /// Id of the change stream's cursor on that server. 0: there is no cursor.
     std::int64_t cursor_ = 0;
-    lease_clock::time_point asked_at_{};
-    std::atomic<waiting_by>& by_;
+    lease_clock::time_point requested_at_{};
+    std::atomic<waiting_by>& waiting_;
 };
 
 } // namespace colock::inline v0::mongo::detail

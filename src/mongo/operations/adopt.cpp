@@ -37,9 +37,9 @@ private:
             &adopt_operation::answered);
     }
 
-    void answered(const answer& got)
+    void answered(const answer& result)
     {
-        const auto view = lock_view::of_answer(got.reply);
+        const auto view = lock_view::of_answer(result.reply);
         const auto* const adopted = view.find(token_);
         if (adopted && adopted->request == number_) {
             if (auto* const state = find_state(*claim_))
@@ -55,7 +55,7 @@ private:
         }
         // The request was too late, or the estimate of the server's clock is wrong.
         const auto* const held = adopted ? adopted : view.find(held_);
-        if (!held || held->expires <= time_of(got).earliest)
+        if (!held || held->expires <= time_of(result).earliest)
             confirm(&adopt_operation::is_not_held);
         else if (!begin_with_new_clock())
             end_failed(delivery::answered, too_late());
@@ -68,11 +68,11 @@ private:
         done_(create_outcome::busy());
     }
 
-    void failed(delivery how, failure_ptr why) override
+    void failed(delivery request_state, failure_ptr failure) override
     {
-        if (how == delivery::unanswered)
+        if (request_state == delivery::unanswered)
             state_of(*claim_).mark_in_doubt(request_expiry_);
-        done_(create_outcome::failed(std::move(why)));
+        done_(create_outcome::failed(std::move(failure)));
     }
 
     const std::string held_;

@@ -81,18 +81,18 @@ document batch::make_update(const settings& config)
 
 document batch::make_find(const settings& config) const
 {
-    document made;
+    document result;
     std::set<std::string_view> keys;
     for (const auto& each : members_) {
         if (each.needs_document)
             keys.insert(each.operation->key());
     }
     if (keys.empty())
-        return made;
-    bson_append_utf8(made.get(), "find", -1, config.collection.data(), static_cast<int>(config.collection.size()));
-    bson_append_document(made.get(), "filter", -1, keys_query(std::vector(keys.begin(), keys.end())).get());
-    commands::get().find_options.append_to(*made.get(), {{"n", static_cast<std::int64_t>(keys.size())}});
-    return made;
+        return result;
+    bson_append_utf8(result.get(), "find", -1, config.collection.data(), static_cast<int>(config.collection.size()));
+    bson_append_document(result.get(), "filter", -1, keys_query(std::vector(keys.begin(), keys.end())).get());
+    commands::get().find_options.append_to(*result.get(), {{"n", static_cast<std::int64_t>(keys.size())}});
+    return result;
 }
 
 batch::~batch() = default;
@@ -111,28 +111,28 @@ bool batch::leave(const batchable_operation& which) noexcept
 void batch::perform(mongoc_client_t& driver) noexcept
 {
     update_result_ = ask(driver, database_, update_);
-    if (update_result_.what == answer::kind::done && !bson_empty(find_.get()))
+    if (update_result_.outcome == answer::kind::done && !bson_empty(find_.get()))
         find_result_ = ask(driver, database_, find_);
 }
 
 void batch::set_cause(const error_code& cause, bool was_sent)
 {
-    (update_result_.what == answer::kind::done ? find_result_ : update_result_).set_cause(cause, was_sent);
+    (update_result_.outcome == answer::kind::done ? find_result_ : update_result_).set_cause(cause, was_sent);
 }
 
 void batch::on_end()
 {
     is_over_ = true;
     const statement_errors errors(update_result_.reply);
-    if (update_result_.what == answer::kind::done && !errors.accounts_for(statement_count_)) {
-        update_result_.what = answer::kind::refused;
-        update_result_.why = "the reply does not contain the results of all statements";
+    if (update_result_.outcome == answer::kind::done && !errors.accounts_for(statement_count_)) {
+        update_result_.outcome = answer::kind::refused;
+        update_result_.text = "the reply does not contain the results of all statements";
     }
     update_result_.is_of_batch = members_.size() > 1;
-    const bool is_confirmed = update_result_.what == answer::kind::done && !lacks_confirmation(update_result_);
-    std::map<std::string, lock_view, std::less<>> seen;
+    const bool is_confirmed = update_result_.outcome == answer::kind::done && !lacks_confirmation(update_result_);
+    std::map<std::string, lock_view, std::less<>> views;
     for_each_document(
-        find_result_.reply, [&](const bson_iter_t& each) { seen.insert_or_assign(key_of(each), lock_view(each)); });
+        find_result_.reply, [&](const bson_iter_t& each) { views.insert_or_assign(key_of(each), lock_view(each)); });
     for (std::size_t i = 0; i < members_.size(); ++i) {
         const auto member = std::exchange(members_[i].operation, nullptr);
         if (!member)
@@ -146,7 +146,7 @@ void batch::on_end()
             member->on_refused();
         else if (!members_[i].needs_document)
             member->on_done();
-        else if (const auto found = seen.find(member->key()); found != seen.end())
+        else if (const auto found = views.find(member->key()); found != views.end())
             member->on_document(found->second);
         else
             member->on_document_unknown(find_result_);

@@ -45,7 +45,7 @@ public:
     [[nodiscard]] bool leave(const batchable_operation& which) noexcept;
 
     void perform(::_mongoc_client_t& driver) noexcept override;
-    void fail(answer why) noexcept override { update_result_ = std::move(why); }
+    void fail(answer result) noexcept override { update_result_ = std::move(result); }
     void set_cause(const error_code& cause, bool was_sent) override;
     [[nodiscard]] bool ends_connection() const noexcept override
     {

@@ -15,11 +15,11 @@ void batchable_operation::start()
         begin();
 }
 
-void batchable_operation::fail(delivery how, failure_ptr why)
+void batchable_operation::fail(delivery request_state, failure_ptr failure)
 {
     if (const auto own_batch = std::exchange(batch_, {}).lock(); own_batch && own_batch->leave(*this))
         get_primary().give_up(*own_batch);
-    command_operation::fail(how, std::move(why));
+    command_operation::fail(request_state, std::move(failure));
 }
 
 void batchable_operation::write_for(std::span<batchable_operation* const> all, bson_t& to)
@@ -28,9 +28,9 @@ void batchable_operation::write_for(std::span<batchable_operation* const> all, b
     all.front()->write(to);
 }
 
-void batchable_operation::on_error(const answer& what)
+void batchable_operation::on_error(const answer& result)
 {
-    answered(what, {});
+    answered(result, {});
 }
 
 } // namespace colock::inline v0::mongo::detail

@@ -21,7 +21,7 @@ public:
 
     [[nodiscard]] bool is_batchable() const noexcept override { return true; }
     void start() final;
-    void fail(delivery how, failure_ptr why) final;
+    void fail(delivery request_state, failure_ptr failure) final;
 
     void send_alone() { begin(); }
     void set_batch(const std::shared_ptr<batch>& others)
@@ -50,7 +50,7 @@ public:
     // Results of the batched statement.
     /// Reports an error. It concerns either all statements, of which some may have been carried out, or only this
     /// statement, which has changed nothing.
-    void on_error(const answer& what);
+    void on_error(const answer& result);
     /// Reports that the statement failed on purpose, and has changed nothing.
     virtual void on_refused() = 0;
     /// Reports that the statement was carried out.
@@ -59,7 +59,7 @@ public:
     /// \param now the document after the update
     virtual void on_document(const lock_view& now) = 0;
     /// Reports that the statement was carried out, but that the document could not be read.
-    virtual void on_document_unknown(const answer& failed) = 0;
+    virtual void on_document_unknown(const answer& result) = 0;
 
 private:
     std::weak_ptr<batch> batch_;

@@ -29,13 +29,13 @@ struct claim_state
 };
 
 /// Returns null for a claim that was never sent.
-[[nodiscard]] inline claim_state* find_state(const claim& of) noexcept
+[[nodiscard]] inline claim_state* find_state(const claim& claim) noexcept
 {
-    return remote::claim_slot<claim_state>::find(of);
+    return remote::claim_slot<claim_state>::find(claim);
 }
-[[nodiscard]] inline claim_state& state_of(claim& of)
+[[nodiscard]] inline claim_state& state_of(claim& claim)
 {
-    return remote::claim_slot<claim_state>::make(of);
+    return remote::claim_slot<claim_state>::make(claim);
 }
 
 } // namespace colock::inline v0::mongo::detail

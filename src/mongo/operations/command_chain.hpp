@@ -17,20 +17,20 @@ namespace colock::inline v0::mongo::detail {
 class command_chain
 {
 public:
-    void ask(primary& whom, const std::shared_ptr<callback_command>& what)
+    void ask(primary& server, const std::shared_ptr<callback_command>& command)
     {
-        pending_ = what;
+        pending_ = command;
         if (current_answer_)
-            whom.ask_next(*current_answer_, what);
+            server.ask_next(*current_answer_, command);
         else
-            whom.ask(what);
+            server.ask(command);
     }
     /// Gives up the command in progress. Its handler is not called.
-    void end(primary& whom)
+    void end(primary& server)
     {
-        if (const auto left = std::exchange(pending_, {}).lock()) {
-            left->drop();
-            whom.give_up(*left);
+        if (const auto command = std::exchange(pending_, {}).lock()) {
+            command->drop();
+            server.give_up(*command);
         }
     }
 
@@ -38,16 +38,16 @@ public:
     class answer_scope
     {
     public:
-        explicit answer_scope(command_chain& of) noexcept : of_(of)
+        explicit answer_scope(command_chain& chain) noexcept : chain_(chain)
         {
-            of_.current_answer_ = std::exchange(of_.pending_, {}).lock();
+            chain_.current_answer_ = std::exchange(chain_.pending_, {}).lock();
         }
-        ~answer_scope() { of_.current_answer_ = nullptr; }
+        ~answer_scope() { chain_.current_answer_ = nullptr; }
         answer_scope(const answer_scope&) = delete;
         answer_scope& operator=(const answer_scope&) = delete;
 
     private:
-        command_chain& of_;
+        command_chain& chain_;
     };
 
 private:

@@ -16,13 +16,13 @@ constexpr int max_attempts = 5;
 
 } // namespace
 
-void command_operation::fail(delivery how, failure_ptr why)
+void command_operation::fail(delivery request_state, failure_ptr failure)
 {
     chain_.end(get_primary());
     // A read changes nothing, so its outcome is never unknown.
-    if (!has_written() && why->code == errc::outcome_unknown)
-        why = make_failure(errc::unavailable, why->detail, why->cause);
-    failed(how, std::move(why));
+    if (!has_written() && failure->code == errc::outcome_unknown)
+        failure = make_failure(errc::unavailable, failure->detail, failure->cause);
+    failed(request_state, std::move(failure));
 }
 
 void command_operation::on_conflicts_exhausted()
@@ -31,25 +31,25 @@ void command_operation::on_conflicts_exhausted()
         delivery::answered, make_failure(errc::unavailable, "other clients wrote the same document in each attempt"));
 }
 
-void command_operation::send(document what, effect which, callback_command::handler then)
+void command_operation::send(document request, effect command_effect, callback_command::handler then)
 {
-    effect_ = std::max(effect_, which);
+    effect_ = std::max(effect_, command_effect);
     chain_.ask(get_primary(),
-        std::make_shared<callback_command>(config().database, std::move(what), handler_for(std::move(then))));
+        std::make_shared<callback_command>(config().database, std::move(request), handler_for(std::move(then))));
 }
 
 void command_operation::send_confirmation(bool of_read, callback_command::handler then)
 {
     chain_.ask(get_primary(),
         std::make_shared<callback_command>(config().database, confirm_command(config()),
-            [self = boost::intrusive_ptr<command_operation>(this), of_read, then = std::move(then)](const answer& got) {
-                const statement_errors errors(got.reply);
+            [self = boost::intrusive_ptr(this), of_read, then = std::move(then)](const answer& result) {
+                const statement_errors errors(result.reply);
                 const auto* const error = errors.find(0);
                 // An error about types means that another program's document is stored where colock's should be. Then
                 // the outcome is unknown.
-                const answer& confirmation = error && !is_about_types(*error) ? *error : got;
+                const answer& confirmation = error && !is_about_types(*error) ? *error : result;
                 answer unconfirmed;
-                unconfirmed.what = answer::kind::done;
+                unconfirmed.outcome = answer::kind::done;
                 const bool is_accepted = of_read && self->get_primary().accepts_unconfirmed(confirmation);
                 self->answered(is_accepted ? unconfirmed : confirmation, then);
             }));
@@ -58,28 +58,28 @@ void command_operation::send_confirmation(bool of_read, callback_command::handle
 callback_command::handler command_operation::handler_for(callback_command::handler then)
 {
     return [self = boost::intrusive_ptr<command_operation>(this), then = std::move(then)](
-               const answer& got) { self->answered(got, then); };
+               const answer& result) { self->answered(result, then); };
 }
 
-void command_operation::answered(const answer& got, const callback_command::handler& then)
+void command_operation::answered(const answer& result, const callback_command::handler& then)
 {
     const operation_ptr kept(this);
     const command_chain::answer_scope guard(chain_);
     // Operations are sent only to a server that has passed the check.
-    const auto found = is_raced_insert(got) ? verdict::conflict : judge(got, get_primary().no_change_code());
+    const auto found = is_raced_insert(result) ? verdict::conflict : judge(result, get_primary().no_change_code());
     if (found != verdict::done)
-        get_primary().note_failure(got);
+        get_primary().note_failure(result);
     switch (found) {
     case verdict::done:
-        then(got);
+        then(result);
         return;
     case verdict::conflict:
         if (++conflicts_ < max_attempts) {
             begin();
-        } else if (is_raced_insert(got)) {
+        } else if (is_raced_insert(result)) {
             // Other clients would hardly win each time, so the server may refuse the command for another reason.
-            const auto why = get_primary().failure_of_operation(got, effect_);
-            end_failed(delivery::answered, make_failure(errc::unavailable, why->detail, why->cause));
+            const auto failure = get_primary().failure_of_operation(result, effect_);
+            end_failed(delivery::answered, make_failure(errc::unavailable, failure->detail, failure->cause));
         } else {
             on_conflicts_exhausted();
         }
@@ -88,10 +88,10 @@ void command_operation::answered(const answer& got, const callback_command::hand
         owner_->queue().requeue(*this);
         return;
     case verdict::unknown:
-        end_failed(delivery::unanswered, get_primary().failure_of_operation(got, effect_));
+        end_failed(delivery::unanswered, get_primary().failure_of_operation(result, effect_));
         return;
     case verdict::refused:
-        end_failed(delivery::answered, get_primary().failure_of_operation(got, effect_));
+        end_failed(delivery::answered, get_primary().failure_of_operation(result, effect_));
         return;
     }
 }
@@ -106,12 +106,12 @@ bool command_operation::begin_with_new_clock()
 
 void command_operation::read_clock(callback_command::handler then)
 {
-    chain_.ask(
-        get_primary(), get_primary().make_clock_command(handler_for([this, then = std::move(then)](const answer& got) {
-            if (const auto refused = get_primary().update_clock(got))
-                answered(*refused, {});
+    chain_.ask(get_primary(),
+        get_primary().make_clock_command(handler_for([this, then = std::move(then)](const answer& result) {
+            if (const auto refusal = get_primary().update_clock(result))
+                answered(*refusal, {});
             else
-                then(got);
+                then(result);
         })));
 }
 
@@ -120,10 +120,10 @@ std::int64_t command_operation::request_expiry() const noexcept
     return get_primary().clock().latest(saturating_add(deadline, std::chrono::seconds(1)));
 }
 
-server_time command_operation::time_of(const answer& got) const noexcept
+server_time command_operation::time_of(const answer& result) const noexcept
 {
     const auto& clock = get_primary().clock();
-    return {.earliest = clock.earliest(got.asked), .latest = clock.latest(lease_clock::now())};
+    return {.earliest = clock.earliest(result.sent_at), .latest = clock.latest(lease_clock::now())};
 }
 
 server_time command_operation::time_of_next() const noexcept

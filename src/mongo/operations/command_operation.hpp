@@ -29,7 +29,7 @@ public:
     }
 
     void start() override { begin(); }
-    void fail(delivery how, failure_ptr why) override;
+    void fail(delivery request_state, failure_ptr failure) override;
     /// Returns whether the operation may join a read that has not been sent yet.
     [[nodiscard]] virtual bool shares_read() const noexcept { return false; }
 
@@ -37,7 +37,7 @@ protected:
     /// Starts the operation. Called again if a command could not be sent.
     virtual void begin() = 0;
     /// Called when the operation has failed and has ended.
-    virtual void failed(delivery how, failure_ptr why) = 0;
+    virtual void failed(delivery request_state, failure_ptr failure) = 0;
     /// Called if other clients were faster in each attempt. By default, the operation fails.
     virtual void on_conflicts_exhausted();
 
@@ -46,15 +46,15 @@ protected:
 
     /// Sends a command. `member` is called only if the command was carried out.
     template <class Operation>
-    void ask(document what, void (Operation::*member)(const answer&))
+    void ask(document request, void (Operation::*member)(const answer&))
     {
-        send(std::move(what), effect::writes, bound<Operation>(member));
+        send(std::move(request), effect::writes, bound<Operation>(member));
     }
     /// Like `ask`, for a command that changes nothing.
     template <class Operation>
-    void ask_read(document what, void (Operation::*member)(const answer&))
+    void ask_read(document request, void (Operation::*member)(const answer&))
     {
-        send(std::move(what), effect::reads, bound<Operation>(member));
+        send(std::move(request), effect::reads, bound<Operation>(member));
     }
     /// Must be called when a command of several operations may be sent that changes something for this operation.
     void note_write() noexcept { effect_ = effect::writes; }
@@ -87,32 +87,32 @@ protected:
     [[nodiscard]] std::int64_t request_expiry() const noexcept;
 
     /// Returns the server's time while it carried out the command of this answer.
-    [[nodiscard]] server_time time_of(const answer& got) const noexcept;
+    [[nodiscard]] server_time time_of(const answer& result) const noexcept;
     /// Returns the server's time now, for the next command.
     [[nodiscard]] server_time time_of_next() const noexcept;
 
     /// Removes the operation from the queue. Must be called before the completion handler.
     void end() { owner_->queue().on_ended(*this); }
-    void end_failed(delivery how, failure_ptr why)
+    void end_failed(delivery request_state, failure_ptr failure)
     {
         const operation_ptr kept(this);
         end();
-        failed(how, std::move(why));
+        failed(request_state, std::move(failure));
     }
 
     /// Handles the answer to a command. Calls `then` only if the command was carried out.
-    void answered(const answer& got, const callback_command::handler& then);
+    void answered(const answer& result, const callback_command::handler& then);
 
     const std::shared_ptr<operation_client> owner_;
 
 private:
-    void send(document what, effect which, callback_command::handler then);
+    void send(document request, effect command_effect, callback_command::handler then);
     void send_confirmation(bool of_read, callback_command::handler then);
     template <class Operation>
     [[nodiscard]] callback_command::handler bound(void (Operation::*member)(const answer&))
     {
         return [self = boost::intrusive_ptr<Operation>(static_cast<Operation*>(this)), member](
-                   const answer& got) { (self.get()->*member)(got); };
+                   const answer& result) { (self.get()->*member)(result); };
     }
     /// The returned handler keeps this operation alive.
     [[nodiscard]] callback_command::handler handler_for(callback_command::handler then);

@@ -20,7 +20,7 @@ class coroutine_operation : public command_operation
     template <class Send>
     [[nodiscard]] auto answer_after(Send send)
     {
-        return suspension_.suspend(std::move(send), [this]() -> const answer& { return *got_; });
+        return suspension_.suspend(std::move(send), [this]() -> const answer& { return *result_; });
     }
 
 protected:
@@ -31,21 +31,22 @@ protected:
     // `co_await` of these results sends a command, and returns its answer after the command was carried out. The
     // reference is valid until the coroutine is suspended again.
 
-    [[nodiscard]] auto reply_to(document what)
+    [[nodiscard]] auto reply_to(document request)
     {
         return answer_after(
-            [this, what = std::move(what)]() mutable { ask(std::move(what), &coroutine_operation::resume); });
+            [this, request = std::move(request)]() mutable { ask(std::move(request), &coroutine_operation::resume); });
     }
     /// Like `reply_to`, for a command that changes nothing.
-    [[nodiscard]] auto reply_to_read(document what)
+    [[nodiscard]] auto reply_to_read(document request)
     {
-        return answer_after(
-            [this, what = std::move(what)]() mutable { ask_read(std::move(what), &coroutine_operation::resume); });
+        return answer_after([this, request = std::move(request)]() mutable {
+            ask_read(std::move(request), &coroutine_operation::resume);
+        });
     }
     /// Reads the server's time, as `read_clock` does.
     [[nodiscard]] auto clock_reply()
     {
-        return answer_after([this] { read_clock([this](const answer& got) { resume(got); }); });
+        return answer_after([this] { read_clock([this](const answer& result) { resume(result); }); });
     }
     /// Confirms the last answer, as `confirm` does.
     [[nodiscard]] auto confirmation()
@@ -66,13 +67,13 @@ private:
         frame_.start();
         suspension_.rethrow();
     }
-    void resume(const answer& got)
+    void resume(const answer& result)
     {
-        got_ = &got;
+        result_ = &result;
         suspension_.resume();
     }
 
-    const answer* got_ = nullptr;
+    const answer* result_ = nullptr;
     remote::suspension_point suspension_;
     coroutine frame_;
 };

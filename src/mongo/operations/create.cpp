@@ -52,13 +52,15 @@ private:
     void begin() override
     {
         request_expiry_ = request_expiry();
-        fill([&](command_template::values with) { ask(get_command().filled(with), &create_operation::on_reply); });
+        fill([&](command_template::values arguments) {
+            ask(get_command().filled(arguments), &create_operation::on_reply);
+        });
     }
     void write(bson_t& to) override
     {
         fence_ = get_primary().clock().latest(lease_clock::now());
         request_expiry_ = statement_expiry();
-        fill([&](command_template::values with) { get_statement().append_to(to, with); });
+        fill([&](command_template::values arguments) { get_statement().append_to(to, arguments); });
     }
 
     /// A claim can share a statement if its token is in no document: it was never sent, or each of its requests was
@@ -152,12 +154,12 @@ private:
         return claim_->max_holders() == 0 ? no_limit : static_cast<std::int64_t>(claim_->max_holders());
     }
 
-    void on_reply(const answer& got) { evaluate(lock_view::of_answer(got.reply)); }
-    void on_document_unknown(const answer& failed) override
+    void on_reply(const answer& result) { evaluate(lock_view::of_answer(result.reply)); }
+    void on_document_unknown(const answer& result) override
     {
-        get_primary().note_failure(failed);
+        get_primary().note_failure(result);
         end_failed(delivery::unanswered,
-            make_failure(errc::outcome_unknown, "the result of the request could not be read", failed.cause));
+            make_failure(errc::outcome_unknown, "the result of the request could not be read", result.cause));
     }
     void on_refused() override
     {
@@ -237,15 +239,15 @@ private:
         done_(create_outcome::busy(retry_delay));
     }
 
-    void failed(delivery how, failure_ptr why) override
+    void failed(delivery request_state, failure_ptr failure) override
     {
-        if (how == delivery::unanswered) {
+        if (request_state == delivery::unanswered) {
             auto& state = state_of(*claim_);
             state.mark_in_doubt(request_expiry_);
             state.is_waiting_writer =
                 state.is_waiting_writer || (claim_->keeps_place() && claim_->mode() == lock_mode::exclusive);
         }
-        done_(create_outcome::failed(std::move(why)));
+        done_(create_outcome::failed(std::move(failure)));
     }
 
     const claim_ptr claim_;

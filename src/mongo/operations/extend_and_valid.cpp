@@ -36,9 +36,9 @@ private:
             &holder_operation::answered);
     }
 
-    void answered(const answer& got)
+    void answered(const answer& result)
     {
-        const auto view = lock_view::of_answer(got.reply);
+        const auto view = lock_view::of_answer(result.reply);
         const auto* const held = view.find(claim_->token().hex());
         if (held && held->request == number_) {
             end();
@@ -46,7 +46,7 @@ private:
         } else if (!held) {
             confirm<holder_operation>(&holder_operation::on_confirmed);
         } else if (!begin_with_new_clock()) {
-            if (held->expires <= time_of(got).earliest)
+            if (held->expires <= time_of(result).earliest)
                 confirm<holder_operation>(&holder_operation::on_confirmed);
             else
                 end_failed(delivery::answered, too_late());
@@ -80,7 +80,7 @@ private:
     }
     [[nodiscard]] std::int64_t ttl() const noexcept override { return ttl_value(ttl_); }
     void on_result(bool held) override { done_({held ? extend_status::extended : extend_status::not_held, nullptr}); }
-    void failed(delivery, failure_ptr why) override { done_({extend_status::failed, std::move(why)}); }
+    void failed(delivery, failure_ptr failure) override { done_({extend_status::failed, std::move(failure)}); }
 
     const std::chrono::milliseconds ttl_;
     completion<extend_outcome> done_;
@@ -100,7 +100,7 @@ private:
         return is_shared() ? commands::get().touch_shared : commands::get().touch_exclusive;
     }
     void on_result(bool held) override { done_({held, nullptr}); }
-    void failed(delivery, failure_ptr why) override { done_({false, std::move(why)}); }
+    void failed(delivery, failure_ptr failure) override { done_({false, std::move(failure)}); }
 
     completion<valid_outcome> done_;
 };

@@ -28,15 +28,15 @@ class tally
 public:
     tally(std::size_t parts, completion<group_outcome> done) : left_(parts), done_(std::move(done)) {}
 
-    /// \param what the lock that was released; nullopt: there was nothing to do, or the operation has
+    /// \param lock the lock that was released; nullopt: there was nothing to do, or the operation has
     /// failed
-    /// \param why why the operation has failed; null: it has not failed
-    void add(std::optional<lock_status> what, failure_ptr why)
+    /// \param failure why the operation has failed; null: it has not failed
+    void add(std::optional<lock_status> lock, failure_ptr failure)
     {
-        if (what)
-            outcome_.locks.push_back(std::move(*what));
-        if (why && (!outcome_.error || why->code == errc::outcome_unknown))
-            outcome_.error = std::move(why);
+        if (lock)
+            outcome_.locks.push_back(std::move(*lock));
+        if (failure && (!outcome_.error || failure->code == errc::outcome_unknown))
+            outcome_.error = std::move(failure);
         if (--left_ > 0)
             return;
         // A partial result must not be reported as a failure that has changed nothing.
@@ -58,9 +58,10 @@ private:
 class group_operation final : public coroutine_operation
 {
 public:
-    group_operation(operation_client& owner, std::string id, group_action what, std::chrono::milliseconds ttl,
+    group_operation(operation_client& owner, std::string id, group_action action, std::chrono::milliseconds ttl,
         completion<group_outcome> done)
-        : coroutine_operation(owner), filter_{.group = std::move(id)}, what_(what), ttl_(ttl), done_(std::move(done))
+        : coroutine_operation(owner), filter_{.group = std::move(id)}, action_(action), ttl_(ttl),
+          done_(std::move(done))
     {
     }
 
@@ -74,7 +75,7 @@ private:
         co_await find_members(members);
         if (members.empty())
             finish({});
-        else if (what_ == group_action::extend)
+        else if (action_ == group_action::extend)
             co_await extend(std::move(members));
         else
             release(members);
@@ -85,19 +86,19 @@ private:
         page_start from;
         bool has_more = true;
         while (has_more) {
-            const answer& got =
+            const answer& result =
                 co_await reply_to_read(find_command(config(), list_query(filter_, from, time_of_next()), page_size));
             std::int64_t count = 0;
-            for_each_document(got.reply, [&](const bson_iter_t& each) {
+            for_each_document(result.reply, [&](const bson_iter_t& each) {
                 ++count;
                 from.move_after(key_of(each));
-                for (auto& holder : read_known_holders(each, holders::live, time_of(got))) {
+                for (auto& holder : read_known_holders(each, holders::live, time_of(result))) {
                     if (filter_.matches(holder.status))
                         into.push_back(std::move(holder));
                 }
             });
             // After the last key that is text, the pages continue with the binary keys.
-            has_more = may_have_more(got.reply, count, page_size) || from.skip_to_binary_keys();
+            has_more = may_have_more(result.reply, count, page_size) || from.skip_to_binary_keys();
         }
         co_await read_confirmation();
     }
@@ -137,10 +138,10 @@ private:
         const auto& command_set = commands::get();
         batch_update update(config());
         for (const auto& each : part) {
-            const auto& which = each.status.mode == lock_mode::shared ? command_set.extend_group_shared
-                                                                      : command_set.extend_group_exclusive;
+            const auto& statement = each.status.mode == lock_mode::shared ? command_set.extend_group_shared
+                                                                          : command_set.extend_group_exclusive;
             update.add([&](bson_t& to) {
-                which.append_to(
+                statement.append_to(
                     to, {{"k", bytes{each.status.key}}, {"t", std::string_view(each.token)}, {"x", ttl_value(ttl_)}});
             });
         }
@@ -163,26 +164,26 @@ private:
                 all->add(std::nullopt, std::move(outcome.error));
         });
     }
-    void failed(delivery, failure_ptr why) override
+    void failed(delivery, failure_ptr failure) override
     {
         // A partial result must not be reported as a failure that has changed nothing.
-        if (has_written() && why->code != errc::outcome_unknown)
-            why = make_failure(errc::outcome_unknown, why->detail, why->cause);
-        done_({.error = std::move(why)});
+        if (has_written() && failure->code != errc::outcome_unknown)
+            failure = make_failure(errc::outcome_unknown, failure->detail, failure->cause);
+        done_({.error = std::move(failure)});
     }
 
     const filter filter_;
-    const group_action what_;
+    const group_action action_;
     const std::chrono::milliseconds ttl_;
     completion<group_outcome> done_;
 };
 
 } // namespace
 
-operation_ptr make_group_action(operation_client& owner, std::string id, group_action what,
+operation_ptr make_group_action(operation_client& owner, std::string id, group_action action,
     std::chrono::milliseconds ttl, completion<group_outcome> done)
 {
-    return operation_ptr(new group_operation(owner, std::move(id), what, ttl, std::move(done)));
+    return operation_ptr(new group_operation(owner, std::move(id), action, ttl, std::move(done)));
 }
 
 } // namespace colock::inline v0::mongo::detail

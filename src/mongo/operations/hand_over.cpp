@@ -38,9 +38,9 @@ private:
             &hand_over_operation::answered);
     }
 
-    void answered(const answer& got)
+    void answered(const answer& result)
     {
-        const auto view = lock_view::of_answer(got.reply);
+        const auto view = lock_view::of_answer(result.reply);
         if (!view.exists()) {
             confirm(&hand_over_operation::was_not_held);
             return;
@@ -72,11 +72,11 @@ private:
         done_({{released, nullptr}, std::move(created)});
     }
 
-    void failed(delivery how, failure_ptr why) override
+    void failed(delivery request_state, failure_ptr failure) override
     {
-        if (how == delivery::unanswered)
+        if (request_state == delivery::unanswered)
             state_of(*next_).mark_in_doubt(request_expiry_);
-        done_({{release_status::failed, why}, create_outcome::failed(why)});
+        done_({{release_status::failed, failure}, create_outcome::failed(failure)});
     }
 
     const claim_ptr held_;

@@ -33,7 +33,7 @@ private:
         end();
         done_(nullptr);
     }
-    void failed(delivery, failure_ptr why) override { done_(std::move(why)); }
+    void failed(delivery, failure_ptr failure) override { done_(std::move(failure)); }
 
     completion<failure_ptr> done_;
 };

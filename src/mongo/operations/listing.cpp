@@ -34,11 +34,11 @@ protected:
         end();
         done_({std::move(found_), nullptr, std::move(next)});
     }
-    void failed(delivery, failure_ptr why) override { done_({std::move(found_), std::move(why), {}}); }
-    /// \param got the answer that contains `fields`
-    void add(const answer& got, const bson_iter_t& fields, holders which)
+    void failed(delivery, failure_ptr failure) override { done_({std::move(found_), std::move(failure), {}}); }
+    /// \param result the answer that contains `fields`
+    void add(const answer& result, const bson_iter_t& fields, holders selection)
     {
-        std::ranges::move(read_holders(fields, which, time_of(got)), std::back_inserter(found_));
+        std::ranges::move(read_holders(fields, selection, time_of(result)), std::back_inserter(found_));
     }
 
     std::vector<lock_status> found_;
@@ -48,27 +48,27 @@ private:
 };
 
 /// Finds the document in `value` of an answer.
-bool find_value(const answer& got, bson_iter_t& into)
+bool find_value(const answer& result, bson_iter_t& into)
 {
-    return bson_iter_init_find(&into, got.reply.get(), "value") && BSON_ITER_HOLDS_DOCUMENT(&into);
+    return bson_iter_init_find(&into, result.reply.get(), "value") && BSON_ITER_HOLDS_DOCUMENT(&into);
 }
 
 class key_inspection final : public key_reader
 {
 public:
-    key_inspection(operation_client& owner, filter which, completion<list_outcome> done)
-        : key_reader(owner, *which.key), filter_(std::move(which)), done_(std::move(done))
+    key_inspection(operation_client& owner, filter filter, completion<list_outcome> done)
+        : key_reader(owner, *filter.key), filter_(std::move(filter)), done_(std::move(done))
     {
     }
 
 private:
-    [[nodiscard]] bool on_document(const answer& got, const bson_iter_t& fields) override
+    [[nodiscard]] bool on_document(const answer& result, const bson_iter_t& fields) override
     {
         if (is_foreign(fields)) {
             end_failed(delivery::answered, foreign_document());
             return true;
         }
-        auto found = read_holders(fields, holders::live, time_of(got));
+        auto found = read_holders(fields, holders::live, time_of(result));
         std::erase_if(found, [this](const lock_status& each) { return !filter_.matches(each); });
         if (found.empty())
             return false;
@@ -81,7 +81,7 @@ private:
         end();
         done_({std::move(found), nullptr, {}});
     }
-    void failed(delivery, failure_ptr why) override { done_({{}, std::move(why), {}}); }
+    void failed(delivery, failure_ptr failure) override { done_({{}, std::move(failure), {}}); }
 
     const filter filter_;
     completion<list_outcome> done_;
@@ -104,8 +104,8 @@ private:
         found_.clear();
         // A removal that was not started is sent again for the same holders. Holders that came after the read stay.
         if (named_.empty()) {
-            const answer& got = co_await reply_to_read(find_command(config(), key_query(key_), 1));
-            if (!name_holders(got)) {
+            const answer& result = co_await reply_to_read(find_command(config(), key_query(key_), 1));
+            if (!name_holders(result)) {
                 end_failed(delivery::answered, foreign_document());
                 co_return;
             }
@@ -118,12 +118,12 @@ private:
     }
 
     /// Returns false if the document belongs to another program.
-    [[nodiscard]] bool name_holders(const answer& got)
+    [[nodiscard]] bool name_holders(const answer& result)
     {
         bool met_foreign = false;
-        for_each_document(got.reply, [&](const bson_iter_t& each) {
+        for_each_document(result.reply, [&](const bson_iter_t& each) {
             met_foreign = is_foreign(each);
-            for (auto& holder : read_known_holders(each, holders::live, time_of(got)))
+            for (auto& holder : read_known_holders(each, holders::live, time_of(result)))
                 named_.insert(std::move(holder.token));
         });
         return !met_foreign;
@@ -139,12 +139,12 @@ private:
         return commands::get().remove_named.filled(
             {{"c", collection()}, {"k", bytes{key_}}, {"a", array{&tokens}}, {"m", write_concern_timeout()}});
     }
-    void note_removed(const answer& got)
+    void note_removed(const answer& result)
     {
         bson_iter_t value;
-        if (!find_value(got, value))
+        if (!find_value(result, value))
             return;
-        for (auto& holder : read_known_holders(value, holders::live, time_of(got))) {
+        for (auto& holder : read_known_holders(value, holders::live, time_of(result))) {
             if (named_.contains(holder.token))
                 found_.push_back(std::move(holder.status));
         }
@@ -158,8 +158,8 @@ private:
 class page final : public timed_operation
 {
 public:
-    page(operation_client& owner, filter which, page_start from, completion<list_outcome> done)
-        : timed_operation(owner, std::move(done)), filter_(std::move(which)), from_(std::move(from))
+    page(operation_client& owner, filter filter, page_start from, completion<list_outcome> done)
+        : timed_operation(owner, std::move(done)), filter_(std::move(filter)), from_(std::move(from))
     {
     }
 
@@ -168,17 +168,17 @@ private:
     {
         co_await clock_reply();
         found_.clear();
-        const answer& got =
+        const answer& result =
             co_await reply_to_read(find_command(config(), list_query(filter_, from_, time_of_next()), page_size));
         std::int64_t count = 0;
         page_start next = from_;
-        for_each_document(got.reply, [&](const bson_iter_t& each) {
+        for_each_document(result.reply, [&](const bson_iter_t& each) {
             ++count;
             next.move_after(key_of(each));
-            add(got, each, holders::live);
+            add(result, each, holders::live);
         });
         // Binary keys follow the last text.
-        if (may_have_more(got.reply, count, page_size) || next.skip_to_binary_keys()) {
+        if (may_have_more(result.reply, count, page_size) || next.skip_to_binary_keys()) {
             finish(next.cursor());
         } else {
             co_await read_confirmation();
@@ -206,10 +206,10 @@ private:
         // On a slow server, a step ends early, so that it is answered in time.
         const auto ends_at = lease_clock::now() + config().operation_timeout / 4;
         std::vector<std::string> keys;
-        const answer& got =
+        const answer& result =
             co_await reply_to_read(find_command(config(), expired_query(from_, time_of_next().earliest), limit_));
-        for_each_document(got.reply, [&](const bson_iter_t& each) { keys.push_back(key_of(each)); });
-        const bool was_full = may_have_more(got.reply, std::ssize(keys), limit_);
+        for_each_document(result.reply, [&](const bson_iter_t& each) { keys.push_back(key_of(each)); });
+        const bool was_full = may_have_more(result.reply, std::ssize(keys), limit_);
         for (std::size_t i = 0; i < keys.size(); ++i) {
             if (std::ssize(found_) >= limit_ || (i > 0 && lease_clock::now() >= ends_at)) {
                 finish(from_.cursor());

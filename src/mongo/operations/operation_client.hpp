@@ -29,13 +29,13 @@ public:
     /// request of the claim with a lower number afterwards.
     [[nodiscard]] std::int64_t next_request() noexcept { return ++requests_; }
     /// Sends the operation in a batch with other operations that are started at the same time.
-    virtual void add_to_batch(batchable_operation& added) = 0;
+    virtual void add_to_batch(batchable_operation& operation) = 0;
     /// Reads the key of the operation together with keys that other operations read at the same time.
-    virtual void read(key_reader& added) = 0;
+    virtual void read(key_reader& reader) = 0;
 
 protected:
-    operation_client(settings checked, std::string name, remote::request_queue::callbacks made)
-        : client_base(checked.deadlines(), {}, std::move(made)), config_(std::move(checked)), name_(std::move(name))
+    operation_client(settings config, std::string name, remote::request_queue::callbacks callbacks)
+        : client_base(config.deadlines(), {}, std::move(callbacks)), config_(std::move(config)), name_(std::move(name))
     {
     }
 

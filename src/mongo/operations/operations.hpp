@@ -47,7 +47,7 @@ using remote::operation_ptr;
     operation_client& owner, listing_request request, page_start from, completion<list_outcome> done);
 
 /// \param ttl ttl of an extension
-[[nodiscard]] operation_ptr make_group_action(operation_client& owner, std::string id, group_action what,
+[[nodiscard]] operation_ptr make_group_action(operation_client& owner, std::string id, group_action action,
     std::chrono::milliseconds ttl, completion<group_outcome> done);
 
 [[nodiscard]] operation_ptr make_indexes(operation_client& owner, completion<failure_ptr> done);

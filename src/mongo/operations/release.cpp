@@ -34,7 +34,7 @@ public:
     }
 
 protected:
-    void finish(release_status what, bool others_wait = false)
+    void finish(release_status status, bool others_wait = false)
     {
         if (auto* const state = claim_ ? find_state(*claim_) : nullptr) {
             state->granted = false;
@@ -42,7 +42,7 @@ protected:
             state->source.reset();
         }
         this->end();
-        done_({what, nullptr, others_wait});
+        done_({status, nullptr, others_wait});
     }
     void on_confirmed(const answer&) { finish(release_status::not_held); }
 
@@ -51,7 +51,7 @@ protected:
     const std::string token_;
 
 private:
-    void failed(delivery, failure_ptr why) final { done_({release_status::failed, std::move(why)}); }
+    void failed(delivery, failure_ptr failure) final { done_({release_status::failed, std::move(failure)}); }
 
     completion<release_outcome> done_;
 };
@@ -79,16 +79,16 @@ private:
     void begin() override
     {
         const auto& all = commands::get();
-        const auto& which = is_shared() ? all.release_shared : all.release_exclusive;
-        ask(which.filled({{"c", collection()}, {"k", bytes{key()}}, {"t", std::string_view(token_)},
+        const auto& form = is_shared() ? all.release_shared : all.release_exclusive;
+        ask(form.filled({{"c", collection()}, {"k", bytes{key()}}, {"t", std::string_view(token_)},
                 {"m", write_concern_timeout()}}),
             &release_operation::on_reply);
     }
     void write(bson_t& to) override
     {
         const auto& all = commands::get();
-        const auto& which = is_shared() ? all.batched_release_shared : all.batched_release_exclusive;
-        which.append_to(to, {{"k", bytes{key()}}, {"t", std::string_view(token_)}});
+        const auto& form = is_shared() ? all.batched_release_shared : all.batched_release_exclusive;
+        form.append_to(to, {{"k", bytes{key()}}, {"t", std::string_view(token_)}});
     }
 
     [[nodiscard]] std::string statement_kind() const override { return is_shared() ? "release" : ""; }
@@ -104,9 +104,9 @@ private:
             to, {{"k", bytes{key()}}, {"a", array{&tokens}}, {"q", static_cast<std::int64_t>(all.size())}});
     }
 
-    void on_reply(const answer& got)
+    void on_reply(const answer& result)
     {
-        const auto view = lock_view::of_answer(got.reply);
+        const auto view = lock_view::of_answer(result.reply);
         if (view.exists() && !view.find(token_))
             on_document(view);
         else
@@ -119,9 +119,9 @@ private:
         finish(release_status::released,
             now.others_wait(owner_->name(), get_primary().clock().latest(lease_clock::now())));
     }
-    void on_document_unknown(const answer& failed) override
+    void on_document_unknown(const answer& result) override
     {
-        get_primary().note_failure(failed);
+        get_primary().note_failure(result);
         finish(release_status::released);
     }
 
@@ -146,9 +146,9 @@ private:
             &abandon_operation::answered);
     }
 
-    void answered(const answer& got)
+    void answered(const answer& result)
     {
-        const auto view = lock_view::of_answer(got.reply);
+        const auto view = lock_view::of_answer(result.reply);
         if (view.is_foreign()) {
             end_failed(delivery::answered, foreign_document());
             return;
@@ -156,7 +156,7 @@ private:
         if (auto* const state = find_state(*claim_))
             state->in_doubt_until = 0;
         const auto* const held = view.find(token_);
-        if (held && held->expires > time_of(got).earliest)
+        if (held && held->expires > time_of(result).earliest)
             finish(release_status::released);
         else if (held || in_doubt_until_ > 0 || view.writer() == token_)
             finish(release_status::not_held);

@@ -23,11 +23,11 @@ void key_reader::begin()
     owner_->read(*this);
 }
 
-void key_reader::fail(delivery how, failure_ptr why)
+void key_reader::fail(delivery request_state, failure_ptr failure)
 {
     if (const auto own_read = std::exchange(read_, {}).lock())
         own_read->remove(*this);
-    command_operation::fail(how, std::move(why));
+    command_operation::fail(request_state, std::move(failure));
 }
 
 void key_reader::on_reply_full()
@@ -59,27 +59,27 @@ void shared_read::remove(const key_reader& which)
         chain_.end(owner_->get_primary());
 }
 
-void shared_read::send(const std::shared_ptr<callback_command>& what)
+void shared_read::send(const std::shared_ptr<callback_command>& command)
 {
-    chain_.ask(owner_->get_primary(), what);
+    chain_.ask(owner_->get_primary(), command);
 }
 
 callback_command::handler shared_read::handler_for(void (shared_read::*then)(const answer&))
 {
-    return [self = shared_from_this(), then](const answer& got) {
+    return [self = shared_from_this(), then](const answer& result) {
         const command_chain::answer_scope guard(self->chain_);
-        if (judge(got) == verdict::done)
-            (self.get()->*then)(got);
+        if (judge(result) == verdict::done)
+            (self.get()->*then)(result);
         else
-            self->fail_all(got);
+            self->fail_all(result);
     };
 }
 
-void shared_read::on_clock(const answer& got)
+void shared_read::on_clock(const answer& result)
 {
     is_open_ = false;
-    if (const auto refused = owner_->get_primary().update_clock(got)) {
-        fail_all(*refused);
+    if (const auto refusal = owner_->get_primary().update_clock(result)) {
+        fail_all(*refusal);
         return;
     }
     std::vector<std::string_view> keys;
@@ -92,23 +92,23 @@ void shared_read::on_clock(const answer& got)
         handler_for(&shared_read::on_documents)));
 }
 
-void shared_read::on_documents(const answer& got)
+void shared_read::on_documents(const answer& result)
 {
     std::vector<bool> is_found(readers_.size());
-    for_each_document(got.reply, [&](const bson_iter_t& each) {
+    for_each_document(result.reply, [&](const bson_iter_t& each) {
         const auto key = key_of(each);
         for (std::size_t i = 0; i < readers_.size(); ++i) {
             // This reader may be removed while others are notified.
             auto reader = std::exchange(readers_[i], nullptr);
             if (reader && reader->key() == key) {
                 is_found[i] = true;
-                if (reader->on_document(got, each))
+                if (reader->on_document(result, each))
                     continue;
             }
             readers_[i] = std::move(reader);
         }
     });
-    const bool is_reply_full = may_be_full(got.reply);
+    const bool is_reply_full = may_be_full(result.reply);
     bool is_complete = true;
     for (std::size_t i = 0; i < readers_.size(); ++i) {
         auto reader = std::exchange(readers_[i], nullptr);
@@ -127,12 +127,12 @@ void shared_read::on_documents(const answer& got)
 
 void shared_read::confirm()
 {
-    send(std::make_shared<callback_command>(
-        owner_->config().database, confirm_command(owner_->config()), [self = shared_from_this()](const answer& got) {
+    send(std::make_shared<callback_command>(owner_->config().database, confirm_command(owner_->config()),
+        [self = shared_from_this()](const answer& result) {
             const command_chain::answer_scope guard(self->chain_);
-            const statement_errors errors(got.reply);
+            const statement_errors errors(result.reply);
             const auto* const error = errors.find(0);
-            const answer& confirmation = error ? *error : got;
+            const answer& confirmation = error ? *error : result;
             if (judge(confirmation) == verdict::done || self->owner_->get_primary().accepts_unconfirmed(confirmation))
                 self->on_confirmed();
             else
@@ -148,12 +148,12 @@ void shared_read::on_confirmed()
     }
 }
 
-void shared_read::fail_all(const answer& got)
+void shared_read::fail_all(const answer& result)
 {
     is_open_ = false;
     for (auto& each : readers_) {
         if (const auto reader = std::exchange(each, nullptr))
-            reader->on_error(got);
+            reader->on_error(result);
     }
 }
 

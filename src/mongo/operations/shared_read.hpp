@@ -22,19 +22,19 @@ class key_reader : public command_operation
 public:
     key_reader(operation_client& owner, std::string key) : command_operation(owner), key_(std::move(key)) {}
 
-    void fail(delivery how, failure_ptr why) final;
+    void fail(delivery request_state, failure_ptr failure) final;
     [[nodiscard]] bool shares_read() const noexcept final { return true; }
 
     [[nodiscard]] const std::string& key() const noexcept { return key_; }
     void set_read(const std::shared_ptr<shared_read>& others) { read_ = others; }
 
     /// Reports that the read has failed for all operations, and that none of its results counts.
-    void on_error(const answer& what) { answered(what, {}); }
+    void on_error(const answer& result) { answered(result, {}); }
     /// Reports that the key has a document.
-    /// \param got the answer that contains the document
+    /// \param result the answer that contains the document
     /// \param fields fields of the document
     /// \returns false if nobody holds the key, so that a confirmation is needed; otherwise the operation has ended
-    [[nodiscard]] virtual bool on_document(const answer& got, const bson_iter_t& fields) = 0;
+    [[nodiscard]] virtual bool on_document(const answer& result, const bson_iter_t& fields) = 0;
     /// Reports that nobody holds the key, and that the server was still the primary after the read.
     virtual void on_not_held() = 0;
     /// Reports that the reply was full before the document of this key. The next read is for this key alone.
@@ -66,20 +66,20 @@ public:
     /// Must be called once, after the first reader has joined.
     void start();
     [[nodiscard]] bool accepts_readers() const noexcept;
-    void add(key_reader& joined) { readers_.emplace_back(&joined); }
+    void add(key_reader& reader) { readers_.emplace_back(&reader); }
     /// Removes a reader, which is not notified any more.
     void remove(const key_reader& which);
 
 private:
     using reader_ptr = boost::intrusive_ptr<key_reader>;
 
-    void send(const std::shared_ptr<callback_command>& what);
+    void send(const std::shared_ptr<callback_command>& command);
     [[nodiscard]] callback_command::handler handler_for(void (shared_read::*then)(const answer&));
-    void on_clock(const answer& got);
-    void on_documents(const answer& got);
+    void on_clock(const answer& result);
+    void on_documents(const answer& result);
     void confirm();
     void on_confirmed();
-    void fail_all(const answer& got);
+    void fail_all(const answer& result);
 
     const std::shared_ptr<operation_client> owner_;
     std::vector<reader_ptr> readers_;

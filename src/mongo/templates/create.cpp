@@ -31,9 +31,9 @@ const string waiters_name = cond(either(mark_is_due, equal(if_null("wb", "null")
 const string marked_root = root_with(object({{"w", waiters_mark}, {"wb", waiters_name}}));
 
 /// Fields of a document whose lock is granted exclusively.
-fields exclusive_fields(const string& who, const string& fence, bool has_ttl)
+fields exclusive_fields(const string& holder_token, const string& fence, bool has_ttl)
 {
-    auto all = holder_fields(who, fence, has_ttl);
+    auto all = holder_fields(holder_token, fence, has_ttl);
     all.insert(all.end(), {{"h", "[]"}, {"hx", none}, {"p", "null"}});
     return all;
 }
@@ -71,15 +71,15 @@ string create_first_exclusive(bool queues, bool has_ttl)
         object(exclusive_fields(token, next_fence, has_ttl)), queues ? marked_root : root);
 }
 
-string batched_first_exclusive(bool has_ttl, const string& who, const string& fence)
+string batched_first_exclusive(bool has_ttl, const string& claim_token, const string& fence)
 {
     // The expiry of a refusal is not checked: a token is refused only after its first request was sent, so a first
     // request with a refused token is always too late.
-    const auto refused = binary("$in", who, R"({"$map":{"input":)" + d + R"(,"as":"i","in":"$$i.t"}})");
+    const auto refused = binary("$in", claim_token, R"({"$map":{"input":)" + d + R"(,"as":"i","in":"$$i.t"}})");
     return conditional_statement(
         all_of({below(now, R"("?l")"), either(has_numbers, is_new), binary("$lte", greatest_of({raw_x, raw_hx}), now),
             below(raw_f, fence), R"({"$not":[)" + refused + "]}"}),
-        object(exclusive_fields(who, fence, has_ttl)));
+        object(exclusive_fields(claim_token, fence, has_ttl)));
 }
 
 string create_shared(bool queues, bool has_ttl)
@@ -100,15 +100,15 @@ string create_shared(bool queues, bool has_ttl)
 // Several shared claims of one key. The temporary field `k` contains the number of holders, or the maximum if no claim
 // may be granted.
 
-string several_holder(const string& who, const string& place, bool has_ttl)
+string several_holder(const string& claim_token, const string& place, bool has_ttl)
 {
-    const auto holder = list({object(holder_fields(who, sum(next_fence, place), has_ttl))});
+    const auto holder = list({object(holder_fields(claim_token, sum(next_fence, place), has_ttl))});
     return cond(below(sum(R"("$k")", place), R"("?n")"), holder, "[]");
 }
 
-string create_several(bool queues, bool has_ttl, const string& who, const string& count, const string& holders)
+string create_several(bool queues, bool has_ttl, const string& claim_tokens, const string& count, const string& holders)
 {
-    const auto named = binary("$in", R"("$$i.t")", who);
+    const auto named = binary("$in", R"("$$i.t")", claim_tokens);
     const auto is_valid = all_of({below(now, R"("?l")"), is_lock_document, has_next_fence,
         equal(size_of(filtered(d, named)), "0"), equal(size_of(filtered(h, named)), "0")});
     const auto is_grantable = all_of({is_exclusive_expired, binary("$lte", R"("$wx")", now)});

@@ -22,9 +22,9 @@ string cond(const string& test, const string& then, const string& otherwise)
 {
     return R"({"$cond":[)" + test + ',' + then + ',' + otherwise + "]}";
 }
-string binary(const char* what, const string& left, const string& right)
+string binary(const char* name, const string& left, const string& right)
 {
-    return string(R"({")") + what + R"(":[)" + left + ',' + right + "]}";
+    return string(R"({")") + name + R"(":[)" + left + ',' + right + "]}";
 }
 string all_of(std::initializer_list<string> each)
 {
@@ -83,9 +83,9 @@ string set(const fields& each)
 {
     return R"({"$set":)" + object(each) + '}';
 }
-string replace_with(const string& by)
+string replace_with(const string& replacement)
 {
-    return R"({"$replaceWith":)" + by + '}';
+    return R"({"$replaceWith":)" + replacement + '}';
 }
 
 } // namespace colock::inline v0::mongo::detail::templates

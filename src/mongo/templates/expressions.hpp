@@ -26,8 +26,8 @@ using fields = std::vector<std::pair<const char*, string>>;
 [[nodiscard]] string object(const fields& each);
 
 [[nodiscard]] string cond(const string& test, const string& then, const string& otherwise);
-/// Applies the operator `what`, which includes its '$'.
-[[nodiscard]] string binary(const char* what, const string& left, const string& right);
+/// Applies the operator `name`, which includes its '$'.
+[[nodiscard]] string binary(const char* name, const string& left, const string& right);
 [[nodiscard]] string all_of(std::initializer_list<string> each);
 [[nodiscard]] string above(const string& left, const string& right);
 [[nodiscard]] string below(const string& left, const string& right);
@@ -48,6 +48,6 @@ using fields = std::vector<std::pair<const char*, string>>;
 /// Stage that sets fields.
 [[nodiscard]] string set(const fields& each);
 /// Stage that replaces the document.
-[[nodiscard]] string replace_with(const string& by);
+[[nodiscard]] string replace_with(const string& replacement);
 
 } // namespace colock::inline v0::mongo::detail::templates

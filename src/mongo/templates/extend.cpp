@@ -14,15 +14,15 @@ const string is_extendable = all_of({above(x, now), below(now, R"("?l")"), below
 const string is_extendable_holder = all_of({is_own_token, is_live, below(now, R"("?l")"), below(R"("$$i.e")", number)});
 
 /// Shared holders, of which some are changed.
-/// \param which condition for a change
+/// \param condition condition for a change
 /// \param end new expiry
 /// \param renewed new time of the last extension
 /// \param request new number of the last request
-string changed_holders(const string& which, const string& end, const string& renewed, const string& request)
+string changed_holders(const string& condition, const string& end, const string& renewed, const string& request)
 {
     const auto changed = object({{"t", R"("$$i.t")"}, {"x", end}, {"f", R"("$$i.f")"}, {"o", R"("$$i.o")"},
         {"a", R"("$$i.a")"}, {"r", renewed}, {"e", request}});
-    return R"({"$map":{"input":"$h","as":"i","in":)" + cond(which, changed, R"("$$i")") + "}}";
+    return R"({"$map":{"input":"$h","as":"i","in":)" + cond(condition, changed, R"("$$i")") + "}}";
 }
 
 string group_statement(const string& query, const string& stage)

@@ -13,16 +13,16 @@ string expiry(bool has_ttl)
     return has_ttl ? sum(now, R"("?x")") : R"("?x")";
 }
 
-string may_be_granted(const string& who)
+string may_be_granted(const string& claim_token)
 {
-    const auto refused =
-        all_of({above(R"("$dx")", now), above(size_of(filtered(d, all_of({equal(R"("$$i.t")", who), is_live}))), "0")});
+    const auto refused = all_of({above(R"("$dx")", now),
+        above(size_of(filtered(d, all_of({equal(R"("$$i.t")", claim_token), is_live}))), "0")});
     return all_of({below(now, R"("?l")"), has_next_fence, R"({"$not":[)" + refused + "]}"});
 }
 
-fields holder_fields(const string& who, const string& fence, bool has_ttl)
+fields holder_fields(const string& holder_token, const string& fence, bool has_ttl)
 {
-    return {{"t", who}, {"x", expiry(has_ttl)}, {"f", fence}, {"o", literal_owner}, {"a", now}, {"r", "null"},
+    return {{"t", holder_token}, {"x", expiry(has_ttl)}, {"f", fence}, {"o", literal_owner}, {"a", now}, {"r", "null"},
         {"e", number}};
 }
 

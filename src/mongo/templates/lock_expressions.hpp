@@ -78,9 +78,9 @@ inline const string release_count_if_held = cond(has_waiters, sum(g, "1"), R"("$
 /// Expiry of a granted lock.
 [[nodiscard]] string expiry(bool has_ttl);
 /// Whether the request is not too late, a greater fence exists, and the token is not refused.
-[[nodiscard]] string may_be_granted(const string& who);
+[[nodiscard]] string may_be_granted(const string& claim_token);
 /// Fields of a new holder, exclusive or shared.
-[[nodiscard]] fields holder_fields(const string& who, const string& fence, bool has_ttl);
+[[nodiscard]] fields holder_fields(const string& holder_token, const string& fence, bool has_ttl);
 
 // Form of the document.
 

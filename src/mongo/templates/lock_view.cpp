@@ -133,11 +133,11 @@ struct whole_holder
 
 lock_view lock_view::of_answer(const document& reply)
 {
-    lock_view seen;
+    lock_view view;
     bson_iter_t value;
     if (bson_iter_init_find(&value, reply.get(), "value") && BSON_ITER_HOLDS_DOCUMENT(&value))
-        seen.read(value);
-    return seen;
+        view.read(value);
+    return view;
 }
 
 lock_view::lock_view(const bson_iter_t& fields)
@@ -195,10 +195,10 @@ const holder_view* lock_view::find(std::string_view token) const noexcept
     return found == shared_.end() ? nullptr : &*found;
 }
 
-std::int64_t lock_view::free_at(const claim& of, std::int64_t now) const noexcept
+std::int64_t lock_view::free_at(const claim& claim, std::int64_t now) const noexcept
 {
     auto until = exclusive_.expires;
-    if (of.mode() == lock_mode::shared) {
+    if (claim.mode() == lock_mode::shared) {
         if (until > now)
             return until;
         if (writer_until_ > now)
@@ -229,14 +229,14 @@ bool is_foreign(const bson_iter_t& fields)
     return has_others && !(has_x && has_hx);
 }
 
-std::vector<known_holder> read_known_holders(const bson_iter_t& fields, holders which, const server_time& now)
+std::vector<known_holder> read_known_holders(const bson_iter_t& fields, holders selection, const server_time& now)
 {
     std::vector<known_holder> found;
     if (is_foreign(fields))
         return found;
     std::string key;
     const auto add = [&](whole_holder each, lock_mode mode) {
-        if (each.view.token.empty() || (each.view.expires > now.earliest) != (which == holders::live))
+        if (each.view.token.empty() || (each.view.expires > now.earliest) != (selection == holders::live))
             return;
         each.status.mode = mode;
         if (!each.status.renewed)
@@ -266,24 +266,24 @@ std::vector<known_holder> read_known_holders(const bson_iter_t& fields, holders 
     return found;
 }
 
-std::vector<lock_status> read_holders(const bson_iter_t& fields, holders which, const server_time& now)
+std::vector<lock_status> read_holders(const bson_iter_t& fields, holders selection, const server_time& now)
 {
     std::vector<lock_status> found;
-    for (auto& each : read_known_holders(fields, which, now))
+    for (auto& each : read_known_holders(fields, selection, now))
         found.push_back(std::move(each.status));
     return found;
 }
 
 document to_document(const owner_data& owner)
 {
-    document made;
-    append_bytes(*made.get(), "host", owner.host);
-    append_bytes(*made.get(), "owner", owner.owner);
-    append_bytes(*made.get(), "comment", owner.comment);
+    document result;
+    append_bytes(*result.get(), "host", owner.host);
+    append_bytes(*result.get(), "owner", owner.owner);
+    append_bytes(*result.get(), "comment", owner.comment);
     // An empty group is not stored, so that the sparse index of groups has no entry for it.
     if (!owner.group.empty())
-        append_bytes(*made.get(), "group", owner.group);
-    return made;
+        append_bytes(*result.get(), "group", owner.group);
+    return result;
 }
 
 } // namespace colock::inline v0::mongo::detail

@@ -47,10 +47,10 @@ public:
     /// Returns the holder with this token, expired or not; null if there is none.
     [[nodiscard]] const holder_view* find(std::string_view token) const noexcept;
     [[nodiscard]] std::string_view writer() const noexcept { return writer_; }
-    /// Returns whether an adapter other than `than` waits.
-    [[nodiscard]] bool others_wait(std::string_view than, std::int64_t now) const noexcept
+    /// Returns whether an adapter other than `adapter_name` waits.
+    [[nodiscard]] bool others_wait(std::string_view adapter_name, std::int64_t now) const noexcept
     {
-        return wait_mark_until_ > now && waiter_ != than;
+        return wait_mark_until_ > now && waiter_ != adapter_name;
     }
     /// Returns whether a field has a type that it never has in a lock's document.
     [[nodiscard]] bool is_foreign() const noexcept { return is_foreign_; }
@@ -61,9 +61,9 @@ public:
     /// Host of this owner.
     [[nodiscard]] std::string_view host() const noexcept { return host_; }
 
-    /// Returns the time at which `of` may be granted without a release, because a holder or the mark of a waiting
+    /// Returns the time at which `claim` may be granted without a release, because a holder or the mark of a waiting
     /// writer expires. 0: nothing in the document prevents the grant.
-    [[nodiscard]] std::int64_t free_at(const claim& of, std::int64_t now) const noexcept;
+    [[nodiscard]] std::int64_t free_at(const claim& claim, std::int64_t now) const noexcept;
 
 private:
     void read(const bson_iter_t& fields);
@@ -91,7 +91,8 @@ enum class holders : unsigned char
 };
 /// Reads a whole document. Returns no holders for a document of another program. A holder counts as expired only if it
 /// had certainly expired when the server read the document.
-[[nodiscard]] std::vector<lock_status> read_holders(const bson_iter_t& fields, holders which, const server_time& now);
+[[nodiscard]] std::vector<lock_status> read_holders(
+    const bson_iter_t& fields, holders selection, const server_time& now);
 
 /// A holder with its token, by which its lock can be released or extended.
 struct known_holder
@@ -100,7 +101,7 @@ struct known_holder
     lock_status status;
 };
 [[nodiscard]] std::vector<known_holder> read_known_holders(
-    const bson_iter_t& fields, holders which, const server_time& now);
+    const bson_iter_t& fields, holders selection, const server_time& now);
 
 /// Returns the document that represents an owner.
 [[nodiscard]] document to_document(const owner_data& owner);

@@ -39,17 +39,17 @@ string release_shared()
             unset_k});
 }
 
-string batched_release_exclusive(const string& who)
+string batched_release_exclusive(const string& holder_token)
 {
-    return conditional_statement(all_of({equal(R"("$t")", who), above(raw_x, now)}), released_exclusive());
+    return conditional_statement(all_of({equal(R"("$t")", holder_token), above(raw_x, now)}), released_exclusive());
 }
 string batched_release_shared()
 {
     return conditional_statement(is_holder, released_shared(other_holders));
 }
-string batched_release_several(const string& who, const string& count)
+string batched_release_several(const string& holder_tokens, const string& count)
 {
-    const auto named = binary("$in", R"("$$i.t")", who);
+    const auto named = binary("$in", R"("$$i.t")", holder_tokens);
     const auto others = filtered(h, all_of({R"({"$not":[)" + named + "]}", is_live}));
     return conditional_statement(equal(size_of(filtered(h, all_of({named, is_live}))), count), released_shared(others));
 }

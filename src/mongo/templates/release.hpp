@@ -11,12 +11,12 @@ namespace colock::inline v0::mongo::detail::templates {
 [[nodiscard]] string release_exclusive();
 [[nodiscard]] string release_shared();
 
-/// \param who token of the holder
-[[nodiscard]] string batched_release_exclusive(const string& who);
+/// \param holder_token token of the holder
+[[nodiscard]] string batched_release_exclusive(const string& holder_token);
 [[nodiscard]] string batched_release_shared();
-/// \param who tokens of the holders
+/// \param holder_tokens tokens of the holders
 /// \param count number of the holders
-[[nodiscard]] string batched_release_several(const string& who, const string& count);
+[[nodiscard]] string batched_release_several(const string& holder_tokens, const string& count);
 
 /// \param refuses whether the token is also refused, until `b`
 [[nodiscard]] string withdraw(bool refuses);

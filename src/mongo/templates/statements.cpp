@@ -5,11 +5,12 @@
 
 namespace colock::inline v0::mongo::detail::templates {
 
-string find_and_modify(
-    const string& query, std::initializer_list<string> stages, returned_document when, bool upsert, const string& shown)
+string find_and_modify(const string& query, std::initializer_list<string> stages, returned_document reply_document,
+    bool upsert, const string& shown)
 {
     return R"({"findAndModify":"?c","query":)" + query + R"(,"update":)" + list(stages) + R"(,"upsert":)" +
-           (upsert ? "true" : "false") + R"(,"new":)" + (when == returned_document::after ? "true" : "false") +
+           (upsert ? "true" : "false") + R"(,"new":)" +
+           (reply_document == returned_document::after ? "true" : "false") +
            (shown.empty() ? "" : R"(,"fields":)" + shown) + "," + write_concern + "}";
 }
 

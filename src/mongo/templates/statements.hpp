@@ -30,10 +30,11 @@ enum class returned_document : unsigned char
 inline const string shown_fields =
     R"({"t":1,"x":1,"f":1,"e":1,"hx":1,"h.t":1,"h.x":1,"h.f":1,"h.e":1,"wt":1,"wx":1,"w":1,"wb":1,)"
     R"("o.owner":1,"o.host":1})";
-/// \param when selects the document in the reply: before or after the change
+/// \param reply_document selects the document in the reply: before or after the change
 /// \param shown fields in the reply; empty: all
 [[nodiscard]] string find_and_modify(const string& query, std::initializer_list<string> stages,
-    returned_document when = returned_document::after, bool upsert = false, const string& shown = shown_fields);
+    returned_document reply_document = returned_document::after, bool upsert = false,
+    const string& shown = shown_fields);
 
 /// A statement of an update.
 [[nodiscard]] string statement(const string& stage);

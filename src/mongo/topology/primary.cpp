@@ -30,12 +30,14 @@ primary::primary(const asio::any_io_executor& strand, remote::client_base& owner
     : connection_loop(strand, owner, reporter, saturating_cast(config.idle_timeout)), strand_(strand), config_(config),
       on_capacity_(std::move(on_capacity)), tls_files_(config.tls)
 {
-    const auto& who = config.where;
-    if (who.user.empty())
+    const auto& target = config.target;
+    if (target.user.empty())
         return;
     prepare_cryptography();
-    credentials_ = std::make_shared<const credentials>(credentials{
-        .user = who.user, .password = who.password, .source = who.auth_source, .mechanism = who.auth_mechanism});
+    credentials_ = std::make_shared<const credentials>(credentials{.user = target.user,
+        .password = target.password,
+        .source = target.auth_source,
+        .mechanism = target.auth_mechanism});
 }
 
 bool primary::has_capacity() noexcept
@@ -43,59 +45,59 @@ bool primary::has_capacity() noexcept
     return pool_ && plan().takes_requests() && pool_->has_capacity();
 }
 
-void primary::ask(task_ptr what, lease_clock::time_point deadline)
+void primary::ask(task_ptr task, lease_clock::time_point deadline)
 {
     if (pool_ && plan().open()) {
         note_use();
-        pool_->ask(std::move(what), deadline);
+        pool_->ask(std::move(task), deadline);
     } else {
-        asio::post(strand_, [what = std::move(what)] { what->on_end(); });
+        asio::post(strand_, [task = std::move(task)] { task->on_end(); });
     }
 }
 
-void primary::ask_next(task& answered, task_ptr what)
+void primary::ask_next(task& current, task_ptr next)
 {
     if (pool_ && plan().open()) {
         note_use();
-        answered.follow_with(std::move(what));
+        current.follow_with(std::move(next));
     } else {
-        ask(std::move(what));
+        ask(std::move(next));
     }
 }
 
-void primary::give_up(const task& what)
+void primary::give_up(const task& task)
 {
     if (pool_)
-        pool_->give_up(what);
+        pool_->give_up(task);
 }
 
-void primary::warn_if_unexplained(const answer& got, std::int32_t no_change_code)
+void primary::warn_if_unexplained(const answer& result, std::int32_t no_change_code)
 {
-    if (is_unexplained(got, no_change_code) && unexplained_codes_.insert(got.code).second)
+    if (is_unexplained(result, no_change_code) && unexplained_codes_.insert(result.code).second)
         reports_.warn(address() + ": the server has failed a command, and does not report what it has carried out (" +
-                      description_of(got) + "); such commands are sent again");
+                      description_of(result) + "); such commands are sent again");
 }
 
-void primary::note_failure(const answer& got)
+void primary::note_failure(const answer& result)
 {
-    warn_if_unexplained(got, no_change_code_);
+    warn_if_unexplained(result, no_change_code_);
     if (!plan().open())
         return;
     // Other connections may have been lost as well, without notice.
-    const bool is_lost = got.what == answer::kind::unknown && got.code == 0;
+    const bool is_lost = result.outcome == answer::kind::unknown && result.code == 0;
     if (is_lost && pool_)
         pool_->close_free();
     // A server that states no process may have been replaced without notice, so it is found and checked again.
-    if (!needs_new_primary(got) && !(is_lost && where_.identity && where_.identity->process.empty()))
+    if (!needs_new_primary(result) && !(is_lost && server_.identity && server_.identity->process.empty()))
         return;
-    set_problem(failure_of(got));
+    set_problem(failure_of(result));
     lose(problem()->cause ? problem()->cause : asio::error::connection_reset);
 }
 
-failure_ptr primary::failure_of_operation(const answer& got, effect what)
+failure_ptr primary::failure_of_operation(const answer& result, effect operation_effect)
 {
-    const auto why = failure_of(got, no_change_code_, what);
-    return got.ends_connection && why->code == errc::access_denied ? tolerate(why) : why;
+    const auto failure = failure_of(result, no_change_code_, operation_effect);
+    return result.ends_connection && failure->code == errc::access_denied ? tolerate(failure) : failure;
 }
 
 std::shared_ptr<callback_command> primary::make_clock_command(callback_command::handler then) const
@@ -105,16 +107,16 @@ std::shared_ptr<callback_command> primary::make_clock_command(callback_command::
     return std::make_shared<callback_command>(config_.database, clock_command(config_), std::move(then));
 }
 
-std::optional<answer> primary::update_clock(const answer& got)
+std::optional<answer> primary::update_clock(const answer& result)
 {
-    if (const auto time = read_time(got.reply)) {
-        clock_.update(*time, got.asked, lease_clock::now());
+    if (const auto time = read_time(result.reply)) {
+        clock_.update(*time, result.sent_at, lease_clock::now());
         return std::nullopt;
     }
-    const hello hello_reply(got.reply);
+    const hello hello_reply(result.reply);
     if (!hello_reply.writable)
         return make_not_primary("the server is " + hello_reply.state);
-    clock_.update(hello_reply.local_time, got.asked, lease_clock::now());
+    clock_.update(hello_reply.local_time, result.sent_at, lease_clock::now());
     return std::nullopt;
 }
 
@@ -141,18 +143,18 @@ void primary::on_all_stale()
     lose(problem()->cause);
 }
 
-/// Closes all connections, whose loss is reported with the error `why`. Commands in progress fail.
-void primary::lose(const error_code& why)
+/// Closes all connections, whose loss is reported with `error`. Commands in progress fail.
+void primary::lose(const error_code& error)
 {
     const auto old = std::exchange(pool_, nullptr);
-    handle(event::lost, why);
+    handle(event::lost, error);
     if (old)
         asio::post(strand_, [old] { old->close_all(); });
 }
 
 void primary::connect()
 {
-    if (config_.where.tls) {
+    if (config_.target.tls) {
         try {
             if (auto warning = tls_files_.refresh())
                 reports_.warn(*warning);
@@ -162,8 +164,8 @@ void primary::connect()
             return;
         }
     }
-    discovery_params params{.replica_set = config_.where.replica_set, .direct = config_.where.direct};
-    for (const auto& each : config_.where.hosts)
+    discovery_params params{.replica_set = config_.target.replica_set, .direct = config_.target.direct};
+    for (const auto& each : config_.target.hosts)
         params.hosts.push_back({.host = each.host,
             .port = each.port,
             .tls = tls_ ? &*tls_ : nullptr,
@@ -177,15 +179,16 @@ void primary::on_discovered(const discovery_result& result)
 {
     // Destroyed later, because this function is called by the discovery object.
     asio::post(strand_, [old = std::exchange(discovery_, nullptr)] {});
-    switch (result.what) {
+    switch (result.outcome) {
     case discovery_result::kind::not_found:
         if (result.cause.category() == asio::error::get_ssl_category())
-            refuse(make_failure(errc::misconfigured_backend, "no trusted TLS connection: " + result.why, result.cause));
+            refuse(make_failure(
+                errc::misconfigured_backend, "no trusted TLS connection: " + result.reasons, result.cause));
         else
-            fail_to_connect(make_failure(errc::unavailable, result.why, result.cause));
+            fail_to_connect(make_failure(errc::unavailable, result.reasons, result.cause));
         return;
     case discovery_result::kind::misconfigured:
-        refuse(make_failure(errc::misconfigured_backend, result.why));
+        refuse(make_failure(errc::misconfigured_backend, result.reasons));
         return;
     case discovery_result::kind::primary:
         break;
@@ -194,12 +197,12 @@ void primary::on_discovered(const discovery_result& result)
         refuse(make_failure(errc::misconfigured_backend, std::string("the server ") + too_old));
         return;
     }
-    where_ = result.at;
-    where_.identity = result.identity;
-    where_.login = credentials_;
+    server_ = result.at;
+    server_.identity = result.identity;
+    server_.login = credentials_;
     hello_clock_ = result.clock;
     is_member_ = !result.identity.set.empty();
-    pool_ = std::make_shared<connection_pool>(strand_, where_, config_.connections);
+    pool_ = std::make_shared<connection_pool>(strand_, server_, config_.connections);
     // The pool is a member, so it must not keep its owner alive.
     pool_->on_capacity([this, all = owner_.weak_from_this()] {
         if (const auto kept = all.lock(); kept && plan().takes_requests())
@@ -215,14 +218,14 @@ void primary::on_discovered(const discovery_result& result)
             on_all_stale();
     });
     const bool is_same_process = !result.identity.process.empty() && result.identity == checked_;
-    if (where_.name() != checked_name_ || !is_same_process) {
+    if (server_.name() != checked_name_ || !is_same_process) {
         check(checked_name_.empty() || !result.identity.is_restart_of(checked_));
         return;
     }
     if (uses_hello_clock_)
         clock_ = hello_clock_;
     // With a login, the server accepts the user when it authenticates the first connection.
-    if (!where_.login)
+    if (!server_.login)
         plan().note_accepted();
     opened();
 }
@@ -231,20 +234,20 @@ void primary::check(bool all)
 {
     checks_all_ = all;
     check_ = std::make_shared<server_check>(
-        config_, pool_, [self = owner_.keep(*this)](const failure_ptr& why) { self->on_checked(why); },
+        config_, pool_, [self = owner_.keep(*this)](const failure_ptr& failure) { self->on_checked(failure); },
         [self = owner_.keep(*this)](
-            const answer& got, std::int32_t no_change_code) { self->warn_if_unexplained(got, no_change_code); });
+            const answer& result, std::int32_t no_change_code) { self->warn_if_unexplained(result, no_change_code); });
     if (all)
         check_->start();
     else
         check_->learn_code();
 }
 
-void primary::on_checked(const failure_ptr& why)
+void primary::on_checked(const failure_ptr& failure)
 {
     const auto finished_check = std::exchange(check_, nullptr);
-    if (why) {
-        fail_to_connect(why);
+    if (failure) {
+        fail_to_connect(failure);
         return;
     }
     // A server with another code is of another kind.
@@ -254,8 +257,8 @@ void primary::on_checked(const failure_ptr& why)
     }
     set_clock(finished_check->clock());
     no_change_code_ = finished_check->no_change_code();
-    checked_name_ = where_.name();
-    checked_ = *where_.identity;
+    checked_name_ = server_.name();
+    checked_ = *server_.identity;
     plan().note_accepted();
     opened();
 }

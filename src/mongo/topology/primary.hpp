@@ -42,21 +42,21 @@ public:
     /// Performs a task on the next free connection. The task ends early when it is given up, and fails if its
     /// connection fails. If there is no server, the task ends as not sent, in a handler of its own.
     /// \param deadline time from which the task fails. Only needed for a task that the owner does not give up itself.
-    void ask(task_ptr what, lease_clock::time_point deadline = lease_clock::time_point::max());
-    /// Performs `what` on the connection of `answered`, before that connection performs other tasks. Must be called
-    /// while `answered` is being notified.
-    void ask_next(task& answered, task_ptr what);
-    void give_up(const task& what);
+    void ask(task_ptr task, lease_clock::time_point deadline = lease_clock::time_point::max());
+    /// Performs `next` on the connection of `current`, before that connection performs other tasks. Must be called
+    /// while `current` is being notified.
+    void ask_next(task& current, task_ptr next);
+    void give_up(const task& task);
     void give_up() override;
     /// Handles an answer that is not `done`: the server may not be the primary any more. Warns of an error that leaves
     /// the outcome unknown, once for each code.
-    void note_failure(const answer& got);
+    void note_failure(const answer& result);
     /// Returns a command that reads the server's time, and shows whether the server accepts writes. It is `hello`, or a
     /// write if `hello` states the clock of another machine.
     [[nodiscard]] std::shared_ptr<callback_command> make_clock_command(callback_command::handler then) const;
     /// Reads the server's time from the answer to `make_clock_command`.
     /// \returns the refusal that corresponds to the answer, if the server does not accept writes any more
-    [[nodiscard]] std::optional<answer> update_clock(const answer& got);
+    [[nodiscard]] std::optional<answer> update_clock(const answer& result);
     /// Returns whether the result of a read is reported although the write that should confirm it was denied. True if
     /// the user has no right to write, of which the observer is warned once.
     [[nodiscard]] bool accepts_unconfirmed(const answer& confirmation_answer);
@@ -66,11 +66,11 @@ public:
     [[nodiscard]] std::int32_t no_change_code() const noexcept { return no_change_code_; }
     /// Returns the failure of an operation whose command has failed. If the connection was not authenticated, the
     /// refusal may be tolerated.
-    [[nodiscard]] failure_ptr failure_of_operation(const answer& got, effect what);
+    [[nodiscard]] failure_ptr failure_of_operation(const answer& result, effect operation_effect);
     /// Returns whether the server has change streams, which only members of a replica set have.
     [[nodiscard]] bool has_change_streams() const noexcept { return is_member_; }
     /// The current or last server.
-    [[nodiscard]] const destination& where() const noexcept { return where_; }
+    [[nodiscard]] const destination& server() const noexcept { return server_; }
 
 private:
     void connect() override;
@@ -79,14 +79,14 @@ private:
     void on_discovered(const discovery_result& result);
     /// \param all false: the check only learns the code of the server
     void check(bool all);
-    void on_checked(const failure_ptr& why);
+    void on_checked(const failure_ptr& failure);
     /// \param measured the clock by which the server carries out updates
     void set_clock(const server_clock& measured);
     /// Warns of an error that leaves the outcome unknown, once for each code.
     /// \param no_change_code code with which the server fails a statement that must change nothing
-    void warn_if_unexplained(const answer& got, std::int32_t no_change_code);
+    void warn_if_unexplained(const answer& result, std::int32_t no_change_code);
     void on_all_stale();
-    void lose(const error_code& why);
+    void lose(const error_code& error);
 
     const asio::any_io_executor strand_;
     const settings& config_;
@@ -104,7 +104,7 @@ private:
     std::int32_t no_change_code_ = changes_nothing;
     /// Codes of errors of which the observer was warned.
     std::set<std::int32_t> unexplained_codes_;
-    destination where_;
+    destination server_;
     server_clock clock_;
     /// The clock that the current or last server has stated in `hello` during its discovery.
     server_clock hello_clock_;

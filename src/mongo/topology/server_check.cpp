@@ -100,14 +100,14 @@ struct check_step
 };
 
 unsigned facts_in(
-    const lock_view& seen, const std::string& first_token, const std::string& second_token, std::int64_t number)
+    const lock_view& view, const std::string& first_token, const std::string& second_token, std::int64_t number)
 {
     using enum check_step::fact;
-    const auto* const held = seen.find(first_token);
+    const auto* const held = view.find(first_token);
     const auto if_true = [](bool condition, check_step::fact which) { return condition ? which : nothing; };
-    return if_true(seen.is_foreign(), foreign) | if_true(seen.exists(), exists) | if_true(!seen.exists(), missing) |
+    return if_true(view.is_foreign(), foreign) | if_true(view.exists(), exists) | if_true(!view.exists(), missing) |
            if_true(held && held->request == number && held->fence > 0, first_holds) | if_true(!held, first_absent) |
-           if_true(!seen.find(second_token), second_absent) | if_true(seen.writer() == second_token, second_waits);
+           if_true(!view.find(second_token), second_absent) | if_true(view.writer() == second_token, second_waits);
 }
 
 std::span<const check_step> all_steps()
@@ -145,8 +145,8 @@ std::span<const check_step> all_steps()
 } // namespace
 
 server_check::server_check(
-    const settings& config, std::shared_ptr<connection_pool> on, handler on_end, failure_handler on_failure)
-    : config_(config), pool_(std::move(on)), on_end_(std::move(on_end)), on_failure_(std::move(on_failure)),
+    const settings& config, std::shared_ptr<connection_pool> pool, handler on_end, failure_handler on_failure)
+    : config_(config), pool_(std::move(pool)), on_end_(std::move(on_end)), on_failure_(std::move(on_failure)),
       owner_(to_document({})), first_(token::generate().hex()), second_(token::generate().hex())
 {
     bson_append_utf8(id_.get(), "c", -1, "check", -1);
@@ -178,8 +178,8 @@ void server_check::send(const command_template& command, const std::string& toke
         {"f", now}, {"o", &owner_}, {"n", std::int64_t{1}}, {"m", config_.operation_timeout.count()}, {"b", now + ttl},
         {"v", std::string_view(first_)}});
     auto next = std::make_shared<callback_command>(
-        config_.database, std::move(filled), [self = shared_from_this()](const answer& got) {
-            self->got_ = &got;
+        config_.database, std::move(filled), [self = shared_from_this()](const answer& result) {
+            self->result_ = &result;
             self->suspension_.resume();
         });
     pending_ = next;
@@ -206,8 +206,8 @@ remote::coroutine server_check::check_all()
 
 remote::coroutine server_check::check_code()
 {
-    const auto& got = co_await answer_to(commands::get().check_code, first_, 1);
-    if (read_code(got, statement_errors(got.reply)))
+    const auto& result = co_await answer_to(commands::get().check_code, first_, 1);
+    if (read_code(result, statement_errors(result.reply)))
         co_await read_clock();
     end(nullptr);
 }
@@ -215,40 +215,40 @@ remote::coroutine server_check::check_code()
 remote::coroutine server_check::check_listing(
     const command_template& command, std::string (*find_reason)(const document& reply))
 {
-    const auto& got = co_await answer_to(command, first_);
-    if (judge(got) == verdict::done) {
-        if (const auto reason = find_reason(got.reply); !reason.empty())
+    const auto& result = co_await answer_to(command, first_);
+    if (judge(result) == verdict::done) {
+        if (const auto reason = find_reason(result.reply); !reason.empty())
             end(unsuitable_collection(reason));
-    } else if (failure_of(got, changes_nothing, effect::reads)->code == errc::unavailable) {
+    } else if (failure_of(result, changes_nothing, effect::reads)->code == errc::unavailable) {
         // Any other refusal means that the user may not list them, or that there are none yet.
-        static_cast<void>(require_done(got));
+        static_cast<void>(require_done(result));
     }
 }
 
 remote::coroutine server_check::read_clock()
 {
     for (int attempt = 1;; ++attempt) {
-        const auto& got = co_await answer_to(commands::get().clock, first_);
-        const auto time = read_time(got.reply);
+        const auto& result = co_await answer_to(commands::get().clock, first_);
+        const auto time = read_time(result.reply);
         // When inserts race, some servers reply without a document.
-        const bool is_conflict =
-            is_raced_insert(got) || judge(got) == verdict::conflict || (got.what == answer::kind::done && !time);
+        const bool is_conflict = is_raced_insert(result) || judge(result) == verdict::conflict ||
+                                 (result.outcome == answer::kind::done && !time);
         if (is_conflict && attempt < max_attempts)
             continue;
-        if (!require_done(got))
+        if (!require_done(result))
             co_return;
         if (time)
-            clock_.update(*time, got.asked, lease_clock::now());
+            clock_.update(*time, result.sent_at, lease_clock::now());
         else
             fail_check("it does not return its time");
         co_return;
     }
 }
 
-bool server_check::read_code(const answer& got, const statement_errors& errors)
+bool server_check::read_code(const answer& result, const statement_errors& errors)
 {
-    if (got.what != answer::kind::done || lacks_confirmation(got))
-        return require_done(got);
+    if (result.outcome != answer::kind::done || lacks_confirmation(result))
+        return require_done(result);
     const auto* const error = errors.find(0);
     if (error && has_other_meaning(error->code))
         return require_done(*error);
@@ -262,9 +262,9 @@ bool server_check::read_code(const answer& got, const statement_errors& errors)
 
 remote::coroutine server_check::check_batch()
 {
-    const auto& got = co_await answer_to(commands::get().check_batched, first_, 1);
-    const statement_errors errors(got.reply);
-    if (!read_code(got, errors))
+    const auto& result = co_await answer_to(commands::get().check_batched, first_, 1);
+    const statement_errors errors(result.reply);
+    if (!read_code(result, errors))
         co_return;
     // Which statements of `check_batched` have to fail, in their order.
     constexpr std::array is_refused{true, false, true, true, false, true, false, true, true, true, false, false, true,
@@ -284,10 +284,10 @@ remote::coroutine server_check::check_batch()
 remote::coroutine server_check::check_steps()
 {
     for (const auto& each : all_steps()) {
-        const auto& got = co_await answer_to(each.command, each.uses_first_token ? first_ : second_, each.number);
-        if (!require_done(got))
+        const auto& result = co_await answer_to(each.command, each.uses_first_token ? first_ : second_, each.number);
+        if (!require_done(result))
             co_return;
-        const auto facts = facts_in(lock_view::of_answer(got.reply), first_, second_, each.number);
+        const auto facts = facts_in(lock_view::of_answer(result.reply), first_, second_, each.number);
         if ((facts & each.expected) != each.expected) {
             fail_check(each.failure);
             co_return;
@@ -295,31 +295,31 @@ remote::coroutine server_check::check_steps()
     }
 }
 
-bool server_check::require_done(const answer& got)
+bool server_check::require_done(const answer& result)
 {
-    if (judge(got) == verdict::done)
+    if (judge(result) == verdict::done)
         return true;
-    if (got.what == answer::kind::refused && (got.code == no_change_code_ || is_about_types(got))) {
-        fail_check("it refused an update (code " + std::to_string(got.code) + ')');
+    if (result.outcome == answer::kind::refused && (result.code == no_change_code_ || is_about_types(result))) {
+        fail_check("it refused an update (code " + std::to_string(result.code) + ')');
         return false;
     }
     if (const auto callback = on_failure_)
-        callback(got, no_change_code_);
-    end(failure_of(got, no_change_code_, effect::reads));
+        callback(result, no_change_code_);
+    end(failure_of(result, no_change_code_, effect::reads));
     return false;
 }
 
-void server_check::fail_check(const std::string& what)
+void server_check::fail_check(const std::string& text)
 {
     end(make_failure(errc::misconfigured_backend,
-        "the server misinterprets colock's updates: " + what + "; is it MongoDB 5.0 or later?"));
+        "the server misinterprets colock's updates: " + text + "; is it MongoDB 5.0 or later?"));
 }
 
-void server_check::end(const failure_ptr& why)
+void server_check::end(const failure_ptr& failure)
 {
     on_failure_ = nullptr;
     if (const auto callback = std::exchange(on_end_, nullptr))
-        callback(why);
+        callback(failure);
 }
 
 } // namespace colock::inline v0::mongo::detail

@@ -28,13 +28,13 @@ class server_check : public std::enable_shared_from_this<server_check>
 public:
     /// Receives the reason why the server cannot be used now or at all; null if it can be used. Not called after
     /// `stop`.
-    using handler = std::function<void(const failure_ptr& why)>;
-    using failure_handler = std::function<void(const answer& got, std::int32_t no_change_code)>;
+    using handler = std::function<void(const failure_ptr& failure)>;
+    using failure_handler = std::function<void(const answer& result, std::int32_t no_change_code)>;
 
     /// \param on_failure called before `on_end` if a command was not carried out, with its answer and the value of
     /// `no_change_code` at that time
     server_check(
-        const settings& config, std::shared_ptr<connection_pool> on, handler on_end, failure_handler on_failure);
+        const settings& config, std::shared_ptr<connection_pool> pool, handler on_end, failure_handler on_failure);
 
     /// One of these two functions must be called, once. `start` checks everything. `learn_code` determines only
     /// `no_change_code` and the clock, of a server that was checked before.
@@ -63,18 +63,18 @@ private:
     [[nodiscard]] auto answer_to(const command_template& command, const std::string& token, std::int64_t number = 0)
     {
         return suspension_.suspend([this, &command, &token, number] { send(command, token, number); },
-            [this]() -> const answer& { return *got_; });
+            [this]() -> const answer& { return *result_; });
     }
     void send(const command_template& command, const std::string& token, std::int64_t number);
 
     // These functions return false if the check has ended with a failure.
 
     /// Reads the code from the first statement, which has to fail.
-    [[nodiscard]] bool read_code(const answer& got, const statement_errors& errors);
-    [[nodiscard]] bool require_done(const answer& got);
+    [[nodiscard]] bool read_code(const answer& result, const statement_errors& errors);
+    [[nodiscard]] bool require_done(const answer& result);
 
-    void fail_check(const std::string& what);
-    void end(const failure_ptr& why);
+    void fail_check(const std::string& text);
+    void end(const failure_ptr& failure);
     [[nodiscard]] bool has_ended() const noexcept { return on_end_ == nullptr; }
 
     const settings& config_;
@@ -89,7 +89,7 @@ private:
     const std::string first_;
     const std::string second_;
     std::int32_t no_change_code_ = changes_nothing;
-    const answer* got_ = nullptr;
+    const answer* result_ = nullptr;
     remote::suspension_point suspension_;
     remote::coroutine frame_;
 };

@@ -43,7 +43,7 @@ struct discovery_result
         /// Servers have answered, but each of them belongs to another replica set, or is too old.
         misconfigured,
     };
-    kind what = kind::not_found;
+    kind outcome = kind::not_found;
     /// Address of the primary, without credentials.
     destination at{};
     /// The clock that the primary states.
@@ -51,7 +51,7 @@ struct discovery_result
     /// A server that is in no replica set has no change streams.
     server_identity identity{};
     /// Reasons why no primary was found, for every host that was asked.
-    std::string why{};
+    std::string reasons{};
     /// Error of a connection that could not be made; a TLS error, if there is one.
     boost::system::error_code cause{};
 };
@@ -89,7 +89,7 @@ private:
         /// The question in progress, until its result was processed.
         std::shared_ptr<hello_command> command{};
         /// Why the host is not the primary, once it has answered.
-        std::string why{};
+        std::string reason{};
         /// Error of the connection, if the last question was not answered.
         boost::system::error_code cause{};
         /// The first question was answered, or has failed.
@@ -101,8 +101,8 @@ private:
 
     void ask(destination address);
     void repeat_hello();
-    void send_hello(std::size_t which);
-    void answered(std::size_t which);
+    void send_hello(std::size_t index);
+    void answered(std::size_t index);
     [[nodiscard]] bool is_primary(asked_host& host, const hello& hello_reply) const;
     [[nodiscard]] discovery_result not_found() const;
     void end(discovery_result found);
@@ -110,7 +110,7 @@ private:
     const asio::any_io_executor strand_;
     const discovery_params params_;
     handler on_result_;
-    std::vector<asked_host> asked_;
+    std::vector<asked_host> hosts_;
     lease_timer next_question_;
 };
 

@@ -29,7 +29,7 @@ void open_connections(pool_fixture& test, int count)
     for (int n = 0; n < count; ++n)
         asked.push_back(test.ask(ping));
     for (const auto& each : asked)
-        BOOST_TEST(test.wait_for(each).what == kind::done);
+        BOOST_TEST(test.wait_for(each).outcome == kind::done);
 }
 
 /// Returns after the connections through `link` have ended.
@@ -38,7 +38,7 @@ void end_connections(faulty_proxy& link)
     link.refuse(true);
     // When the proxy refuses another connection, it has closed the existing ones.
     pool_fixture other(link.port());
-    BOOST_TEST(other.ask_and_wait(ping).what == kind::unsent);
+    BOOST_TEST(other.ask_and_wait(ping).outcome == kind::unsent);
     link.refuse(false);
 }
 
@@ -50,7 +50,7 @@ BOOST_AUTO_TEST_CASE(a_command_is_answered)
 {
     pool_fixture test(shared_mongodb());
     const auto& got = test.ask_and_wait(ping);
-    BOOST_TEST(got.what == kind::done, got.why);
+    BOOST_TEST(got.outcome == kind::done, got.text);
     BOOST_TEST(!got.ends_connection);
     BOOST_TEST(got.reply.to_json().find("\"ok\" : 1") != std::string::npos, got.reply.to_json());
 }
@@ -62,7 +62,7 @@ BOOST_AUTO_TEST_CASE(dated_hello_excludes_the_time_to_connect)
     pool_fixture test(slow.port());
     std::optional<lease_clock::time_point> asked;
     const auto hello =
-        std::make_shared<callback_command>(command::dated_hello{}, [&](const answer& got) { asked = got.asked; });
+        std::make_shared<callback_command>(command::dated_hello{}, [&](const answer& got) { asked = got.sent_at; });
     test.post([&](connection_pool& all) { all.ask(hello, lease_clock::now() + patience); });
     test.io->run_for(50ms);
     const auto connects = lease_clock::now();
@@ -85,7 +85,7 @@ BOOST_AUTO_TEST_CASE(concurrent_commands_share_the_connections)
             max_waiting = std::max(max_waiting, test.all().waiting_count());
             return each->done();
         });
-        BOOST_TEST(each->got().what == kind::done, each->got().why);
+        BOOST_TEST(each->result().outcome == kind::done, each->result().text);
     }
     BOOST_TEST(max_open == 3u);
     BOOST_TEST(max_waiting == 27u);
@@ -114,7 +114,7 @@ BOOST_AUTO_TEST_CASE(waiting_command_can_be_withdrawn)
         BOOST_TEST(all.withdraw(*second));
         BOOST_TEST(!all.withdraw(*second));
     });
-    BOOST_TEST(test.wait_for(third).what == kind::done);
+    BOOST_TEST(test.wait_for(third).outcome == kind::done);
     BOOST_TEST(!second->done());
 }
 
@@ -122,11 +122,11 @@ BOOST_AUTO_TEST_CASE(refused_command_keeps_its_connection)
 {
     pool_fixture test(shared_mongodb(), 1);
     const auto& got = test.ask_and_wait(R"({"noSuchCommand": 1})");
-    BOOST_TEST(got.what == kind::refused);
+    BOOST_TEST(got.outcome == kind::refused);
     BOOST_TEST(got.code == 59);
-    BOOST_TEST(got.why.find("noSuchCommand") != std::string::npos, got.why);
+    BOOST_TEST(got.text.find("noSuchCommand") != std::string::npos, got.text);
     BOOST_TEST(test.all().open_count() == 1u);
-    BOOST_TEST(test.ask_and_wait(ping).what == kind::done);
+    BOOST_TEST(test.ask_and_wait(ping).outcome == kind::done);
 }
 
 BOOST_AUTO_TEST_CASE(free_connection_is_replaced_after_its_end)
@@ -137,7 +137,7 @@ BOOST_AUTO_TEST_CASE(free_connection_is_replaced_after_its_end)
     BOOST_TEST(test.all().open_count() == 3u);
     end_connections(link);
     const auto& got = test.ask_and_wait(ping);
-    BOOST_TEST(got.what == kind::done, got.why);
+    BOOST_TEST(got.outcome == kind::done, got.text);
     BOOST_TEST(test.all().open_count() == 1u);
 }
 
@@ -155,7 +155,7 @@ BOOST_AUTO_TEST_CASE(end_of_all_connections_is_reported_if_a_command_notices_it_
         all.ask(asked, lease_clock::now() + patience);
         BOOST_TEST(!asked->done());
     });
-    BOOST_TEST(test.wait_for(asked).what == kind::unsent);
+    BOOST_TEST(test.wait_for(asked).outcome == kind::unsent);
     BOOST_TEST(reports == 1);
     BOOST_TEST(test.all().open_count() == 0U);
 }
@@ -174,7 +174,7 @@ BOOST_AUTO_TEST_CASE(free_connections_are_closed)
         BOOST_TEST(all.in_flight() == 1u);
     });
     link.silence(false);
-    BOOST_TEST(test.wait_for(in_flight).what == kind::done);
+    BOOST_TEST(test.wait_for(in_flight).outcome == kind::done);
     // The connection is free now.
     test.post([](connection_pool& all) { all.close_free(); });
     run_until(*test.io, [&] { return test.all().open_count() == 0; });
@@ -183,7 +183,7 @@ BOOST_AUTO_TEST_CASE(free_connections_are_closed)
     test.io->run_for(patience);
     BOOST_TEST(test.io->stopped());
     test.io->restart();
-    BOOST_TEST(test.ask_and_wait(ping).what == kind::done);
+    BOOST_TEST(test.ask_and_wait(ping).outcome == kind::done);
 }
 
 BOOST_AUTO_TEST_CASE(a_large_document_passes_in_both_directions)
@@ -193,7 +193,7 @@ BOOST_AUTO_TEST_CASE(a_large_document_passes_in_both_directions)
     const auto& got =
         test.ask_and_wait(R"({"findAndModify": "pool_test", "query": {"_id": "large"}, "update": {"t": ")" + text +
                           R"("}, "upsert": true, "new": true})");
-    BOOST_TEST(got.what == kind::done, got.why);
+    BOOST_TEST(got.outcome == kind::done, got.text);
     BOOST_TEST(got.reply.to_json().size() > text.size());
 }
 
@@ -202,7 +202,7 @@ BOOST_AUTO_TEST_CASE(no_thread_is_started)
     // A sanitizer may have started a thread of its own.
     const auto before = threads_of_this_process();
     pool_fixture test(shared_mongodb());
-    BOOST_TEST(test.ask_and_wait(ping).what == kind::done);
+    BOOST_TEST(test.ask_and_wait(ping).outcome == kind::done);
     BOOST_TEST(threads_of_this_process() == before);
 }
 
@@ -210,7 +210,7 @@ BOOST_AUTO_TEST_CASE(command_to_a_closed_port_is_unsent)
 {
     pool_fixture test(free_port());
     const auto& got = test.ask_and_wait(ping);
-    BOOST_TEST(got.what == kind::unsent);
+    BOOST_TEST(got.outcome == kind::unsent);
     BOOST_TEST(got.cause == asio::error::connection_refused);
     BOOST_TEST(got.ends_connection);
     BOOST_TEST(test.all().open_count() == 0u);
@@ -225,29 +225,29 @@ BOOST_AUTO_TEST_CASE(a_server_that_says_nothing_is_given_up_at_the_deadline)
     check_not_blocking([&] {
         const auto asked = test.ask(ping, 200ms);
         const auto longest = longest_handler(*test.io, [&] { return asked->done(); });
-        BOOST_TEST(asked->got().what == kind::unsent);
-        BOOST_TEST(asked->got().cause == asio::error::timed_out);
+        BOOST_TEST(asked->result().outcome == kind::unsent);
+        BOOST_TEST(asked->result().cause == asio::error::timed_out);
         return longest;
     });
     link.silence(false);
-    BOOST_TEST(test.ask_and_wait(ping).what == kind::done);
+    BOOST_TEST(test.ask_and_wait(ping).outcome == kind::done);
 }
 
 BOOST_AUTO_TEST_CASE(a_command_whose_reply_is_lost_has_an_unknown_outcome)
 {
     faulty_proxy link(shared_mongodb());
     pool_fixture test(link.port(), 1);
-    BOOST_TEST(test.ask_and_wait(R"({"delete": "pool_test", "deletes": [{"q": {"_id": "n"}, "limit": 1}]})").what ==
+    BOOST_TEST(test.ask_and_wait(R"({"delete": "pool_test", "deletes": [{"q": {"_id": "n"}, "limit": 1}]})").outcome ==
                kind::done);
     link.cut_at_bytes("findAndModify", loss::reply);
     const auto& got = test.ask_and_wait(count_up);
-    BOOST_TEST(got.what == kind::unknown);
+    BOOST_TEST(got.outcome == kind::unknown);
     BOOST_TEST(got.cause == asio::error::eof);
     BOOST_TEST(got.ends_connection);
     BOOST_TEST(test.all().open_count() == 0u);
     // The command was carried out nevertheless.
     const auto& again = test.ask_and_wait(count_up);
-    BOOST_TEST(again.what == kind::done, again.why);
+    BOOST_TEST(again.outcome == kind::done, again.text);
     BOOST_TEST(again.reply.to_json().find("\"n\" : 2") != std::string::npos, again.reply.to_json());
 }
 
@@ -255,10 +255,10 @@ BOOST_AUTO_TEST_CASE(a_command_that_is_lost_has_an_unknown_outcome)
 {
     faulty_proxy link(shared_mongodb());
     pool_fixture test(link.port(), 1);
-    BOOST_TEST(test.ask_and_wait(R"({"delete": "pool_test", "deletes": [{"q": {"_id": "n"}, "limit": 1}]})").what ==
+    BOOST_TEST(test.ask_and_wait(R"({"delete": "pool_test", "deletes": [{"q": {"_id": "n"}, "limit": 1}]})").outcome ==
                kind::done);
     link.cut_at_bytes("findAndModify", loss::request);
-    BOOST_TEST(test.ask_and_wait(count_up).what == kind::unknown);
+    BOOST_TEST(test.ask_and_wait(count_up).outcome == kind::unknown);
     BOOST_TEST(test.ask_and_wait(count_up).reply.to_json().find("\"n\" : 1") != std::string::npos);
 }
 
@@ -266,7 +266,7 @@ BOOST_AUTO_TEST_CASE(silent_connection_is_given_up_at_the_deadline)
 {
     faulty_proxy link(shared_mongodb());
     pool_fixture test(link.port(), 1);
-    BOOST_TEST(test.ask_and_wait(ping).what == kind::done);
+    BOOST_TEST(test.ask_and_wait(ping).outcome == kind::done);
     bool is_in_time = false;
     // The event loop must not spin. The machine delays an attempt only sometimes.
     check_not_blocking([&] {
@@ -276,11 +276,11 @@ BOOST_AUTO_TEST_CASE(silent_connection_is_given_up_at_the_deadline)
             const auto begun = lease_clock::now();
             const auto asked = test.ask(ping, 200ms);
             longest = longest_handler(*test.io, [&] { return asked->done(); });
-            BOOST_TEST(asked->got().what == kind::unknown);
+            BOOST_TEST(asked->result().outcome == kind::unknown);
             // The deadline applies, not the limit of two seconds that the driver has for a connection attempt.
             is_in_time = lease_clock::now() - begun < 1500ms;
             link.silence(false);
-            BOOST_TEST(test.ask_and_wait(ping).what == kind::done);
+            BOOST_TEST(test.ask_and_wait(ping).outcome == kind::done);
         }
         return longest;
     });
@@ -295,7 +295,7 @@ BOOST_AUTO_TEST_CASE(driver_makes_no_second_connection)
         void perform(::_mongoc_client_t& driver) noexcept override
         {
             for (const auto* const each : {ping, count_up, ping})
-                got.push_back(mongo::detail::ask(driver, "colock_test", document::from_json(each)).what);
+                got.push_back(mongo::detail::ask(driver, "colock_test", document::from_json(each)).outcome);
         }
         void fail(answer) noexcept override {}
         void set_cause(const error_code&, bool) override {}
@@ -318,16 +318,16 @@ BOOST_AUTO_TEST_CASE(commands_in_flight_end_when_the_pool_is_closed)
 {
     faulty_proxy link(shared_mongodb());
     pool_fixture test(link.port(), 2);
-    BOOST_TEST(test.ask_and_wait(ping).what == kind::done);
+    BOOST_TEST(test.ask_and_wait(ping).outcome == kind::done);
     link.silence(true);
     const auto first = test.ask(ping);
     const auto second = test.ask(ping);
     run_until(*test.io, [&] { return test.all().in_flight() == 2; });
     test.post([](connection_pool& all) { all.close_all(); });
-    BOOST_TEST(test.wait_for(first).what == kind::unknown);
-    BOOST_TEST(first->got().cause == asio::error::operation_aborted);
+    BOOST_TEST(test.wait_for(first).outcome == kind::unknown);
+    BOOST_TEST(first->result().cause == asio::error::operation_aborted);
     // The second connection was still being made.
-    BOOST_TEST(test.wait_for(second).what == kind::unsent);
+    BOOST_TEST(test.wait_for(second).outcome == kind::unsent);
     // No handler is left to run.
     test.io->restart();
     test.io->run_for(patience);
@@ -338,7 +338,7 @@ BOOST_AUTO_TEST_CASE(destroyed_context_drops_the_commands_in_flight)
 {
     faulty_proxy link(shared_mongodb());
     pool_fixture test(link.port(), 2);
-    BOOST_TEST(test.ask_and_wait(ping).what == kind::done);
+    BOOST_TEST(test.ask_and_wait(ping).outcome == kind::done);
     link.silence(true);
     const auto first = test.ask(ping);
     const auto second = test.ask(ping);
@@ -354,12 +354,12 @@ BOOST_AUTO_TEST_CASE(a_server_that_dies_and_returns_is_found_again)
 {
     mongodb_server server;
     pool_fixture test(server.port(), 2);
-    BOOST_TEST(test.ask_and_wait(ping).what == kind::done);
+    BOOST_TEST(test.ask_and_wait(ping).outcome == kind::done);
     server.kill();
-    BOOST_TEST(test.ask_and_wait(ping).what != kind::done);
-    BOOST_TEST(test.ask_and_wait(ping).what == kind::unsent);
+    BOOST_TEST(test.ask_and_wait(ping).outcome != kind::done);
+    BOOST_TEST(test.ask_and_wait(ping).outcome == kind::unsent);
     server.start();
-    BOOST_TEST(test.ask_and_wait(ping).what == kind::done);
+    BOOST_TEST(test.ask_and_wait(ping).outcome == kind::done);
 }
 
 BOOST_AUTO_TEST_CASE(server_that_the_driver_does_not_support_gets_no_command)
@@ -377,7 +377,7 @@ BOOST_AUTO_TEST_CASE(server_that_the_driver_does_not_support_gets_no_command)
         other_io.poll();
         return asked->done();
     });
-    BOOST_TEST(asked->got().what == kind::unsent);
+    BOOST_TEST(asked->result().outcome == kind::unsent);
     BOOST_TEST(!is_sent);
 }
 
@@ -385,11 +385,11 @@ BOOST_AUTO_TEST_CASE(a_server_that_stands_still_is_given_up_at_the_deadline)
 {
     mongodb_server server;
     pool_fixture test(server.port(), 1);
-    BOOST_TEST(test.ask_and_wait(ping).what == kind::done);
+    BOOST_TEST(test.ask_and_wait(ping).outcome == kind::done);
     server.pause();
-    BOOST_TEST(test.ask_and_wait(ping, 200ms).what == kind::unknown);
+    BOOST_TEST(test.ask_and_wait(ping, 200ms).outcome == kind::unknown);
     server.resume();
-    BOOST_TEST(test.ask_and_wait(ping).what == kind::done);
+    BOOST_TEST(test.ask_and_wait(ping).outcome == kind::done);
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -34,7 +34,7 @@ struct guarded_server
             source, R"({"createUser": ")" + user + R"(", "pwd": ")" + password +
                         R"(", "roles": [{"role": "root", "db": "admin"}], "mechanisms": )" + mechanisms + "}");
         const auto& got = through.wait_for(asked);
-        BOOST_TEST_REQUIRE(got.what == kind::done, got.why);
+        BOOST_TEST_REQUIRE(got.outcome == kind::done, got.text);
     }
 
     // The users must survive the end of the process.

@@ -54,11 +54,11 @@ std::string payload_of(const document& asked)
 
 void check_refused(const answer& got)
 {
-    BOOST_TEST(got.what == kind::refused, got.why);
+    BOOST_TEST(got.outcome == kind::refused, got.text);
     BOOST_TEST(got.code == authentication_failed);
     BOOST_TEST(got.ends_connection);
-    BOOST_TEST(!got.why.empty());
-    BOOST_TEST(got.why.find("secret") == std::string::npos, got.why);
+    BOOST_TEST(!got.text.empty());
+    BOOST_TEST(got.text.find("secret") == std::string::npos, got.text);
 }
 
 } // namespace
@@ -78,27 +78,27 @@ BOOST_AUTO_TEST_CASE(
         authenticated_pool pool(port, std::move(who));
         const auto asked = pool.test.ask(count_up);
         static_cast<void>(pool.test.wait_for(asked));
-        BOOST_TEST(pool.test.all().open_count() == (asked->got().ends_connection ? 0u : 1u));
+        BOOST_TEST(pool.test.all().open_count() == (asked->result().ends_connection ? 0u : 1u));
         return asked;
     };
     for (const auto* const mechanism : {"", "SCRAM-SHA-1", "SCRAM-SHA-256"}) {
         auto who = me;
         who.mechanism = mechanism;
-        BOOST_TEST(ask_as(who)->got().what == kind::done, mechanism << ": " << ask_as(who)->got().why);
+        BOOST_TEST(ask_as(who)->result().outcome == kind::done, mechanism << ": " << ask_as(who)->result().text);
         who.password = "secret, +";
-        check_refused(ask_as(who)->got());
+        check_refused(ask_as(who)->result());
         who.user = "nobody";
-        check_refused(ask_as(who)->got());
+        check_refused(ask_as(who)->result());
     }
     for (const credentials& who : {credentials{.user = "sha1_user", .password = "secret"},
              credentials{.user = "other_db_user", .password = "secret", .source = "other_db"},
              credentials{.user = "accented",
                  .password = "s\xc3\xa9"
                              "cret"}})
-        BOOST_TEST(ask_as(who)->got().what == kind::done, who.user << ": " << ask_as(who)->got().why);
-    check_refused(ask_as({.user = "accented", .password = "secret"})->got());
-    check_refused(ask_as({.user = "other_db_user", .password = "secret"})->got());
-    check_refused(ask_as({.user = "me", .password = "secret\n", .mechanism = "SCRAM-SHA-256"})->got());
+        BOOST_TEST(ask_as(who)->result().outcome == kind::done, who.user << ": " << ask_as(who)->result().text);
+    check_refused(ask_as({.user = "accented", .password = "secret"})->result());
+    check_refused(ask_as({.user = "other_db_user", .password = "secret"})->result());
+    check_refused(ask_as({.user = "me", .password = "secret\n", .mechanism = "SCRAM-SHA-256"})->result());
 }
 
 BOOST_AUTO_TEST_CASE(connections_are_authenticated_one_at_a_time)
@@ -116,7 +116,7 @@ BOOST_AUTO_TEST_CASE(connections_are_authenticated_one_at_a_time)
     // The first command did not wait for the other connections.
     BOOST_TEST(pool.test.all().open_count() <= 2u);
     for (const auto& each : asked)
-        BOOST_TEST(pool.test.wait_for(each).what == kind::done, each->got().why);
+        BOOST_TEST(pool.test.wait_for(each).outcome == kind::done, each->result().text);
 }
 
 BOOST_AUTO_TEST_CASE(server_without_proof_of_the_password_gets_no_command)
@@ -144,7 +144,7 @@ BOOST_AUTO_TEST_CASE(server_without_proof_of_the_password_gets_no_command)
         other_io.poll();
         return asked->done();
     });
-    check_refused(asked->got());
+    check_refused(asked->result());
     BOOST_TEST(!was_sent);
 }
 
@@ -172,8 +172,9 @@ BOOST_AUTO_TEST_CASE(refused_login_is_access_denied_and_refused_greeting_is_unav
             other_io.poll();
             return asked->done();
         });
-        BOOST_TEST((failure_of(asked->got())->code == expected), code << ": " << failure_of(asked->got())->detail);
-        BOOST_TEST(asked->got().ends_connection);
+        BOOST_TEST(
+            (failure_of(asked->result())->code == expected), code << ": " << failure_of(asked->result())->detail);
+        BOOST_TEST(asked->result().ends_connection);
     }
 }
 
@@ -195,7 +196,7 @@ BOOST_AUTO_TEST_CASE(plain_sends_the_password_itself)
         other_io.poll();
         return asked->done();
     });
-    BOOST_TEST(asked->got().what == kind::done, asked->got().why);
+    BOOST_TEST(asked->result().outcome == kind::done, asked->result().text);
     // The Base64 form of NUL, user, NUL, password.
     BOOST_TEST(said.find("AG1lAHA=") != std::string::npos, said);
     BOOST_TEST(said.find("PLAIN") != std::string::npos, said);
@@ -225,10 +226,11 @@ BOOST_AUTO_TEST_CASE(
                     const auto& got = pool.test.ask_and_wait(count_up);
                     if (link.cuts() == before)
                         continue;
-                    BOOST_TEST(got.what == (bytes == std::string("findAndModify") ? kind::unknown : kind::unsent));
+                    BOOST_TEST(got.outcome == (bytes == std::string("findAndModify") ? kind::unknown : kind::unsent));
                     BOOST_TEST(got.ends_connection);
                     BOOST_TEST(pool.test.all().open_count() == 0u);
-                    BOOST_TEST(pool.test.ask_and_wait(count_up).what == kind::done, pool.test.last_command->got().why);
+                    BOOST_TEST(
+                        pool.test.ask_and_wait(count_up).outcome == kind::done, pool.test.last_command->result().text);
                 }
             }
         }
@@ -242,15 +244,15 @@ BOOST_AUTO_TEST_CASE(login_that_hangs_is_given_up_at_the_deadline_and_when_the_p
     faulty_proxy link(server.running.port());
     authenticated_pool pool(link.port(), me, 2);
     link.cut_at_bytes("saslContinue", loss::delayed_reply);
-    BOOST_TEST(pool.test.ask_and_wait(ping, 500ms).what == kind::unsent);
-    BOOST_TEST(pool.test.ask_and_wait(ping).what == kind::done);
+    BOOST_TEST(pool.test.ask_and_wait(ping, 500ms).outcome == kind::unsent);
+    BOOST_TEST(pool.test.ask_and_wait(ping).outcome == kind::done);
     pool.test.post([](connection_pool& all) { all.close_free(); });
     link.cut_at_bytes("speculativeAuthenticate", loss::delayed_reply);
     const auto cuts = link.cuts();
     const auto last = pool.test.ask(ping);
     run_until(*pool.test.io, [&] { return link.cuts() > cuts; });
     pool.test.post([](connection_pool& all) { all.close_all(); });
-    BOOST_TEST(pool.test.wait_for(last).what == kind::unsent);
+    BOOST_TEST(pool.test.wait_for(last).outcome == kind::unsent);
 }
 
 BOOST_AUTO_TEST_CASE(login_that_hangs_does_not_keep_other_connections_from_their_work)
@@ -258,16 +260,16 @@ BOOST_AUTO_TEST_CASE(login_that_hangs_does_not_keep_other_connections_from_their
     const guarded_server server;
     faulty_proxy link(server.running.port());
     authenticated_pool pool(link.port(), me, 2);
-    BOOST_TEST(pool.test.ask_and_wait(ping).what == kind::done);
+    BOOST_TEST(pool.test.ask_and_wait(ping).outcome == kind::done);
     link.cut_at_bytes("speculativeAuthenticate", loss::delayed_reply);
     const auto cuts = link.cuts();
     // The pool starts a second connection for these commands after a pause.
     while (link.cuts() == cuts) {
         const auto first = pool.test.ask(ping), second = pool.test.ask(ping);
-        BOOST_TEST(pool.test.wait_for(second).what == kind::done);
-        BOOST_TEST(pool.test.wait_for(first).what == kind::done);
+        BOOST_TEST(pool.test.wait_for(second).outcome == kind::done);
+        BOOST_TEST(pool.test.wait_for(first).outcome == kind::done);
     }
-    BOOST_TEST(pool.test.ask_and_wait(ping, 10s).what == kind::done);
+    BOOST_TEST(pool.test.ask_and_wait(ping, 10s).outcome == kind::done);
 }
 
 BOOST_AUTO_TEST_CASE(a_context_may_end_at_any_step_of_a_login)
@@ -299,7 +301,7 @@ BOOST_AUTO_TEST_CASE(waiter_survives_a_change_of_the_password)
         authenticated_pool admin(server.running.port(), {.user = "sha1_user", .password = "secret"});
         const auto asked = admin.test.ask_in("admin", R"({"dropUser": "me"})");
         const auto& got = admin.test.wait_for(asked);
-        BOOST_TEST_REQUIRE(got.what == kind::done, got.why);
+        BOOST_TEST_REQUIRE(got.outcome == kind::done, got.text);
         guarded_server::create(admin.test, "admin", "me", password, R"(["SCRAM-SHA-256"])");
     };
     asio::io_context io;

@@ -114,7 +114,7 @@ struct pool_fixture
     const answer& wait_for(const recorded_command_ptr& asked) const
     {
         run_until(*io, [&] { return asked->done(); });
-        return asked->got();
+        return asked->result();
     }
     const answer& ask_and_wait(std::string_view asked, lease_clock::duration within = patience)
     {

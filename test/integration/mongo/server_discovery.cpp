@@ -153,7 +153,7 @@ BOOST_AUTO_TEST_CASE(a_primary_is_found_with_its_clock, *boost::unit_test::preco
     discovery_fixture discovery;
     const auto before = lease_clock::now();
     const auto& found = discovery.look({.hosts = {local(shared_mongodb())}});
-    BOOST_TEST((found.what == found_kind::primary), found.why);
+    BOOST_TEST((found.outcome == found_kind::primary), found.reasons);
     BOOST_TEST(found.at.name() == local(shared_mongodb()).name());
     const auto now = lease_clock::now();
     BOOST_TEST((found.clock.age(now) >= 0s && found.clock.age(now) <= now - before));
@@ -170,15 +170,16 @@ BOOST_AUTO_TEST_CASE(
 {
     const auto set = set_of_test_server();
     discovery_fixture discovery;
-    BOOST_TEST((discovery.look({.hosts = {local(shared_mongodb())}, .replica_set = set}).what == found_kind::primary));
+    BOOST_TEST(
+        (discovery.look({.hosts = {local(shared_mongodb())}, .replica_set = set}).outcome == found_kind::primary));
     const auto& other = discovery.look({.hosts = {local(shared_mongodb())}, .replica_set = "another"});
-    BOOST_TEST((other.what == found_kind::misconfigured));
-    BOOST_TEST(other.why.find(set) != std::string::npos, other.why);
+    BOOST_TEST((other.outcome == found_kind::misconfigured));
+    BOOST_TEST(other.reasons.find(set) != std::string::npos, other.reasons);
     // If a member of the right replica set has answered, an election may be in progress.
     fake_server electing(*discovery.io, says(member_of("another", R"("isWritablePrimary": false, "secondary": true)")));
     const auto& both =
         discovery.look({.hosts = {local(shared_mongodb()), local(electing.port())}, .replica_set = "another"});
-    BOOST_TEST((both.what == found_kind::not_found));
+    BOOST_TEST((both.outcome == found_kind::not_found));
 }
 
 BOOST_AUTO_TEST_CASE(
@@ -194,7 +195,7 @@ BOOST_AUTO_TEST_CASE(
         const auto& found =
             discovery.look({.hosts = {local(mute.port()), local(free_port()), local(free_port()),
                                 {.host = "no-such-host.invalid", .port = "27017"}, local(shared_mongodb())}});
-        BOOST_TEST((found.what == found_kind::primary), found.why);
+        BOOST_TEST((found.outcome == found_kind::primary), found.reasons);
         BOOST_TEST(found.at.port == std::to_string(shared_mongodb()));
         // The driver alone would wait two seconds for each host.
         is_quick = lease_clock::now() - begun < 2s;
@@ -212,12 +213,12 @@ BOOST_AUTO_TEST_CASE(failed_discovery_has_a_reason_for_each_host)
     const auto& found = discovery.look(
         {.hosts = {local(mute.port()), dead, {.host = "no-such-host.invalid", .port = "1"}, local(secondary.port())}},
         2s);
-    BOOST_TEST((found.what == found_kind::not_found));
+    BOOST_TEST((found.outcome == found_kind::not_found));
     for (const auto& name :
         {local(mute.port()).name(), dead.name(), std::string("no-such-host.invalid:1"), local(secondary.port()).name()})
-        BOOST_TEST(found.why.find(name + ": ") != std::string::npos, found.why);
-    BOOST_TEST(found.why.find(dead.name() + ": Connection refused") != std::string::npos, found.why);
-    BOOST_TEST(found.why.find("is a secondary") != std::string::npos, found.why);
+        BOOST_TEST(found.reasons.find(name + ": ") != std::string::npos, found.reasons);
+    BOOST_TEST(found.reasons.find(dead.name() + ": Connection refused") != std::string::npos, found.reasons);
+    BOOST_TEST(found.reasons.find("is a secondary") != std::string::npos, found.reasons);
 }
 
 BOOST_AUTO_TEST_CASE(secondary_leads_to_the_primary_unless_the_connection_is_direct)
@@ -225,10 +226,10 @@ BOOST_AUTO_TEST_CASE(secondary_leads_to_the_primary_unless_the_connection_is_dir
     discovery_fixture discovery;
     fake_server secondary(*discovery.io, says(secondary_that_names(shared_mongodb())));
     const auto& found = discovery.look({.hosts = {local(secondary.port())}});
-    BOOST_TEST((found.what == found_kind::primary), found.why);
+    BOOST_TEST((found.outcome == found_kind::primary), found.reasons);
     BOOST_TEST(found.at.port == std::to_string(shared_mongodb()));
     const auto& direct = discovery.look({.hosts = {local(secondary.port())}, .direct = true});
-    BOOST_TEST((direct.what == found_kind::not_found));
+    BOOST_TEST((direct.outcome == found_kind::not_found));
 }
 
 BOOST_AUTO_TEST_CASE(host_that_is_named_late_has_its_own_connect_timeout)
@@ -248,7 +249,7 @@ BOOST_AUTO_TEST_CASE(host_that_is_named_late_has_its_own_connect_timeout)
     discovery.send({.hosts = {local(slow.port())}}, connect_timeout);
     discovery.io->run_for(connect_timeout / 10);
     slow.silence(false);
-    BOOST_TEST((discovery.wait().what == found_kind::not_found));
+    BOOST_TEST((discovery.wait().outcome == found_kind::not_found));
     BOOST_TEST((lease_clock::now() - named.value() >= connect_timeout));
 }
 
@@ -256,7 +257,7 @@ BOOST_AUTO_TEST_CASE(members_are_asked_again_while_a_mute_host_is_awaited)
 {
     election test(election::first_question_count + 2);
     const auto& found = test.discovery.look(test.params(), 10min);
-    BOOST_TEST((found.what == found_kind::primary), found.why);
+    BOOST_TEST((found.outcome == found_kind::primary), found.reasons);
     BOOST_TEST(found.at.port == std::to_string(test.member.port()));
 }
 
@@ -272,7 +273,7 @@ BOOST_AUTO_TEST_CASE(member_that_drops_a_connection_is_asked_again)
     BOOST_TEST(!test.discovery.state->found.has_value());
     link.refuse(false);
     const auto& found = test.discovery.wait();
-    BOOST_TEST((found.what == found_kind::primary), found.why);
+    BOOST_TEST((found.outcome == found_kind::primary), found.reasons);
 }
 
 BOOST_AUTO_TEST_CASE(member_whose_last_question_has_failed_belongs_to_the_replica_set)
@@ -285,7 +286,7 @@ BOOST_AUTO_TEST_CASE(member_whose_last_question_has_failed_belongs_to_the_replic
     run_until(*test.discovery.io, [&] { return test.question_count > election::first_question_count; });
     link.refuse(true);
     const auto& found = test.discovery.wait();
-    BOOST_TEST((found.what == found_kind::not_found), found.why);
+    BOOST_TEST((found.outcome == found_kind::not_found), found.reasons);
 }
 
 BOOST_AUTO_TEST_CASE(question_that_is_due_while_an_answer_is_processed_does_not_replace_it)
@@ -306,7 +307,7 @@ BOOST_AUTO_TEST_CASE(question_that_is_due_while_an_answer_is_processed_does_not_
         keep_busy(test.discovery.state->strand, 100);
     };
     const auto& found = test.discovery.look(test.params(), 2s);
-    BOOST_TEST((found.what == found_kind::primary), found.why);
+    BOOST_TEST((found.outcome == found_kind::primary), found.reasons);
 }
 
 BOOST_AUTO_TEST_CASE(server_that_the_driver_does_not_support_is_misconfigured)
@@ -315,8 +316,8 @@ BOOST_AUTO_TEST_CASE(server_that_the_driver_does_not_support_is_misconfigured)
     fake_server old(*discovery.io,
         says(R"({"ok": 1, "minWireVersion": 0, "maxWireVersion": 5, "isWritablePrimary": true, "ismaster": true})"));
     const auto& found = discovery.look({.hosts = {local(old.port())}});
-    BOOST_TEST((found.what == found_kind::misconfigured));
-    BOOST_TEST(found.why.find("is older than MongoDB 5.0") != std::string::npos, found.why);
+    BOOST_TEST((found.outcome == found_kind::misconfigured));
+    BOOST_TEST(found.reasons.find("is older than MongoDB 5.0") != std::string::npos, found.reasons);
 }
 
 BOOST_AUTO_TEST_CASE(number_of_named_hosts_is_limited)
@@ -329,8 +330,8 @@ BOOST_AUTO_TEST_CASE(number_of_named_hosts_is_limited)
         says(member_of("s", R"("isWritablePrimary": false, "secondary": true, "primary": "]:[x:y", "hosts": [)" +
                                 hosts + R"(7, ""])")));
     const auto& found = discovery.look({.hosts = {local(endless.port())}}, 5s);
-    BOOST_TEST((found.what == found_kind::not_found));
-    BOOST_TEST(std::ranges::count(found.why, ';') == 99, found.why);
+    BOOST_TEST((found.outcome == found_kind::not_found));
+    BOOST_TEST(std::ranges::count(found.reasons, ';') == 99, found.reasons);
 }
 
 BOOST_AUTO_TEST_CASE(time_to_connect_does_not_count_as_server_time)

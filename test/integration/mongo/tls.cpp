@@ -45,10 +45,10 @@ struct tls_pool
 void is_not_trusted(tls_pool& by)
 {
     const auto& got = by.test.ask_and_wait(ping);
-    BOOST_TEST(got.what == kind::unsent);
+    BOOST_TEST(got.outcome == kind::unsent);
     BOOST_TEST(got.ends_connection);
     BOOST_TEST((got.cause.category() == asio::error::get_ssl_category()), got.cause.message());
-    BOOST_TEST(got.why.find("certificate verify failed") != std::string::npos, got.why);
+    BOOST_TEST(got.text.find("certificate verify failed") != std::string::npos, got.text);
 }
 
 } // namespace
@@ -61,13 +61,13 @@ BOOST_AUTO_TEST_CASE(untrusted_or_misnamed_server_is_refused)
     const mongodb_server right(with_tls(known, "right"));
     {
         tls_pool pool(right.port(), known.file("ca.pem"));
-        BOOST_TEST(pool.test.ask_and_wait(ping).what == kind::done, pool.test.last_command->got().why);
+        BOOST_TEST(pool.test.ask_and_wait(ping).outcome == kind::done, pool.test.last_command->result().text);
         // The text is larger than one read or write.
         const std::string text(1'000'000, 'x');
         const auto& got =
             pool.test.ask_and_wait(R"({"findAndModify": "pool_test", "query": {"_id": "large"}, "update": {"t": ")" +
                                    text + R"("}, "upsert": true, "new": true})");
-        BOOST_TEST(got.what == kind::done, got.why);
+        BOOST_TEST(got.outcome == kind::done, got.text);
         BOOST_TEST(got.reply.to_json().size() > text.size());
         BOOST_TEST(pool.test.all().open_count() == 1u);
     }
@@ -79,7 +79,7 @@ BOOST_AUTO_TEST_CASE(untrusted_or_misnamed_server_is_refused)
     tls_pool by_address(named.port(), known.file("ca.pem"));
     is_not_trusted(by_address);
     tls_pool by_name(named.port(), known.file("ca.pem"), "named.example");
-    BOOST_TEST(by_name.test.ask_and_wait(ping).what == kind::done, by_name.test.last_command->got().why);
+    BOOST_TEST(by_name.test.ask_and_wait(ping).outcome == kind::done, by_name.test.last_command->result().text);
 }
 
 BOOST_FIXTURE_TEST_CASE(certificate_of_the_client_replaces_the_password, mongo_fixture,
@@ -110,12 +110,12 @@ BOOST_AUTO_TEST_CASE(tls_and_plain_endpoints_do_not_connect)
 {
     const certificates known;
     tls_pool pool(shared_mongodb(), known.file("ca.pem"));
-    BOOST_TEST(pool.test.ask_and_wait(ping, 2s).what == kind::unsent);
+    BOOST_TEST(pool.test.ask_and_wait(ping, 2s).outcome == kind::unsent);
     BOOST_TEST(pool.test.all().open_count() == 0u);
     // A server with TLS must not be used without TLS, either.
     const mongodb_server server(with_tls(known, "right"));
     pool_fixture plain(server.port());
-    BOOST_TEST(plain.ask_and_wait(ping, 2s).what == kind::unsent);
+    BOOST_TEST(plain.ask_and_wait(ping, 2s).outcome == kind::unsent);
 }
 
 BOOST_AUTO_TEST_CASE(free_tls_connection_is_replaced_after_its_end)
@@ -124,17 +124,17 @@ BOOST_AUTO_TEST_CASE(free_tls_connection_is_replaced_after_its_end)
     const mongodb_server server(with_tls(known, "right"));
     faulty_proxy link(server.port());
     tls_pool pool(link.port(), known.file("ca.pem"));
-    BOOST_TEST(pool.test.ask_and_wait(ping).what == kind::done);
-    BOOST_TEST(pool.test.ask_and_wait(ping).what == kind::done);
+    BOOST_TEST(pool.test.ask_and_wait(ping).outcome == kind::done);
+    BOOST_TEST(pool.test.ask_and_wait(ping).outcome == kind::done);
     BOOST_TEST(pool.test.all().open_count() == 1u);
     link.refuse(true);
     {
         // When the proxy refuses another connection, it has closed the existing one.
         pool_fixture other(link.port());
-        BOOST_TEST(other.ask_and_wait(ping).what == kind::unsent);
+        BOOST_TEST(other.ask_and_wait(ping).outcome == kind::unsent);
     }
     link.refuse(false);
-    BOOST_TEST(pool.test.ask_and_wait(ping).what == kind::done, pool.test.last_command->got().why);
+    BOOST_TEST(pool.test.ask_and_wait(ping).outcome == kind::done, pool.test.last_command->result().text);
 }
 
 BOOST_AUTO_TEST_CASE(silent_or_cut_tls_connection_makes_the_outcome_unknown)
@@ -143,18 +143,18 @@ BOOST_AUTO_TEST_CASE(silent_or_cut_tls_connection_makes_the_outcome_unknown)
     const mongodb_server server(with_tls(known, "right"));
     faulty_proxy link(server.port());
     tls_pool pool(link.port(), known.file("ca.pem"));
-    BOOST_TEST(pool.test.ask_and_wait(ping).what == kind::done);
+    BOOST_TEST(pool.test.ask_and_wait(ping).outcome == kind::done);
     link.silence(true);
-    BOOST_TEST(pool.test.ask_and_wait(ping, 200ms).what == kind::unknown);
+    BOOST_TEST(pool.test.ask_and_wait(ping, 200ms).outcome == kind::unknown);
     // The link is still silent, so no other connection can be made.
-    BOOST_TEST(pool.test.ask_and_wait(ping, 200ms).what == kind::unsent);
+    BOOST_TEST(pool.test.ask_and_wait(ping, 200ms).outcome == kind::unsent);
     link.silence(false);
-    BOOST_TEST(pool.test.ask_and_wait(ping).what == kind::done);
+    BOOST_TEST(pool.test.ask_and_wait(ping).outcome == kind::done);
     link.silence(true);
     const auto cut = pool.test.ask(ping);
     run_until(*pool.test.io, [&] { return pool.test.all().in_flight() == 1; });
     link.refuse(true);
-    BOOST_TEST(pool.test.wait_for(cut).what == kind::unknown);
+    BOOST_TEST(pool.test.wait_for(cut).outcome == kind::unknown);
 }
 
 BOOST_AUTO_TEST_CASE(a_context_may_end_at_any_step_of_a_connection_over_tls)

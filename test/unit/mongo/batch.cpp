@@ -124,7 +124,7 @@ struct batch_in_flight
 
 BOOST_FIXTURE_TEST_CASE(sent_batch_is_unknown_even_if_the_driver_reports_unsent, batch_in_flight)
 {
-    end({.what = answer::kind::unsent}, true);
+    end({.outcome = answer::kind::unsent}, true);
     for (const auto& each : {create, release}) {
         BOOST_TEST(each->unanswered == 1);
         BOOST_TEST(each->others == 0);
@@ -133,7 +133,7 @@ BOOST_FIXTURE_TEST_CASE(sent_batch_is_unknown_even_if_the_driver_reports_unsent,
 
 BOOST_FIXTURE_TEST_CASE(unsent_batch_waits_again, batch_in_flight)
 {
-    end({.what = answer::kind::unsent}, false);
+    end({.outcome = answer::kind::unsent}, false);
     for (const auto& each : {create, release}) {
         BOOST_TEST(each->unanswered == 0);
         BOOST_TEST(each->others == 0);
@@ -143,7 +143,7 @@ BOOST_FIXTURE_TEST_CASE(unsent_batch_waits_again, batch_in_flight)
 BOOST_FIXTURE_TEST_CASE(removed_operation_is_not_notified, batch_in_flight)
 {
     BOOST_TEST(!all->leave(*release));
-    end({.what = answer::kind::unknown}, true);
+    end({.outcome = answer::kind::unknown}, true);
     BOOST_TEST(all->is_over());
     BOOST_TEST(create->unanswered == 1);
     BOOST_TEST(release->unanswered == 0);

@@ -23,7 +23,7 @@ answer refusal(int code)
 answer success(std::string_view reply)
 {
     answer got;
-    got.what = answer::kind::done;
+    got.outcome = answer::kind::done;
     got.reply = document::from_json(reply);
     return got;
 }
@@ -126,7 +126,7 @@ BOOST_AUTO_TEST_CASE(failure_with_an_unknown_outcome_contains_the_text_of_the_se
     got.reply = document::from_json(R"({"codeName":"UnknownError"})");
     BOOST_TEST(failure_of(got)->detail.find("(code 8, UnknownError: out of luck)") != std::string::npos,
         failure_of(got)->detail);
-    got.why = std::string(10'000, 'x');
+    got.text = std::string(10'000, 'x');
     BOOST_TEST(failure_of(got)->detail.size() < 1000U);
 }
 
@@ -139,7 +139,7 @@ BOOST_AUTO_TEST_CASE(outcome_of_a_read_is_never_unknown)
         BOOST_TEST((code_of(refusal(code)) == errc::misconfigured_backend), code);
     BOOST_TEST((code_of(refusal(13)) == errc::access_denied));
     answer lost;
-    lost.what = answer::kind::unknown;
+    lost.outcome = answer::kind::unknown;
     BOOST_TEST((code_of(lost) == errc::unavailable));
 }
 

@@ -128,22 +128,22 @@ BOOST_AUTO_TEST_CASE(the_path_names_the_database_unless_it_is_the_servers_own)
     BOOST_TEST(settings({.url = "mongodb://h/locks", .database = "others"}).database == "others");
     for (const std::string own : {"admin", "local", "config"})
         BOOST_TEST(settings({.url = "mongodb://h/" + own}).database == "colock");
-    BOOST_TEST(settings({.url = "mongodb://u:p@h"}).where.auth_source == "admin");
-    BOOST_TEST(settings({.url = "mongodb://u:p@h/locks"}).where.auth_source == "locks");
-    BOOST_TEST(settings({.url = "mongodb://u:p@h/locks?authSource=users"}).where.auth_source == "users");
+    BOOST_TEST(settings({.url = "mongodb://u:p@h"}).target.auth_source == "admin");
+    BOOST_TEST(settings({.url = "mongodb://u:p@h/locks"}).target.auth_source == "locks");
+    BOOST_TEST(settings({.url = "mongodb://u:p@h/locks?authSource=users"}).target.auth_source == "users");
 }
 
 BOOST_AUTO_TEST_CASE(mechanisms_with_users_of_other_systems_need_tls)
 {
     const auto plain = settings({.url = "mongodb://me:secret@h/locks?tls=true&authMechanism=PLAIN"});
-    BOOST_TEST(plain.where.auth_source == "$external");
+    BOOST_TEST(plain.target.auth_source == "$external");
     const std::string x509 = "mongodb://CN%3Dme@h/?tls=true&authMechanism=MONGODB-X509";
     const colock::tls_options certified{.certificate_file = "/me.pem", .key_file = "/me.key"};
     const auto certificate = settings({.url = x509 + "&authSource=%24external", .tls = certified});
-    BOOST_TEST(certificate.where.user == "CN=me");
-    BOOST_TEST(certificate.where.password == "");
-    BOOST_TEST(certificate.where.auth_source == "$external");
-    BOOST_TEST(settings({.url = x509 + "&tlsCertificateKeyFile=/me.pem"}).where.auth_source == "$external");
+    BOOST_TEST(certificate.target.user == "CN=me");
+    BOOST_TEST(certificate.target.password == "");
+    BOOST_TEST(certificate.target.auth_source == "$external");
+    BOOST_TEST(settings({.url = x509 + "&tlsCertificateKeyFile=/me.pem"}).target.auth_source == "$external");
     check_refused({.url = x509});
     check_refused({.url = x509, .password = "secret", .tls = certified});
     check_refused({.url = x509 + "&authSource=admin", .tls = certified});
