@@ -54,7 +54,7 @@ asio::awaitable<zk::reply> answer_of(Start start)
 
 void expect(const zk::reply& got, bool may_exist = false)
 {
-    if (!got.ok() && !(may_exist && got.what == zk::status::node_exists))
+    if (!got.ok() && !(may_exist && got.outcome == zk::status::node_exists))
         throw std::runtime_error("the raw loop was refused by code " + std::to_string(got.code));
 }
 
@@ -84,7 +84,7 @@ asio::awaitable<void> drive(zk::requests& by, const workload& load, progress& co
             by.create(path, node_data, zk::node_kind::ephemeral_sequential, std::move(done));
         });
         // The server deletes empty containers once a minute.
-        if (made.what == zk::status::no_node) {
+        if (made.outcome == zk::status::no_node) {
             co_await make_folder(by, key);
             continue;
         }
@@ -116,7 +116,7 @@ asio::awaitable<void> connect(zk::session& talk)
 struct raw_session
 {
     explicit raw_session(const workload& at)
-        : talk(zk::session::make(io.get_executor(), {.where = {.servers = {{at.host, at.port}}}}, events))
+        : talk(zk::session::make(io.get_executor(), {.target = {.servers = {{at.host, at.port}}}}, events))
     {
         talk->start();
         run_until_done(io, connect(*talk));

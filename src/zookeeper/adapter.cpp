@@ -19,7 +19,7 @@ namespace {
 /// Collects the outcomes of the two halves of a hand-over, and completes it after the second one.
 struct hand_over_state
 {
-    explicit hand_over_state(completion<hand_over_outcome> then) : done(std::move(then)) {}
+    explicit hand_over_state(completion<hand_over_outcome> handler) : done(std::move(handler)) {}
     void finish_one()
     {
         if (--open == 0)
@@ -110,23 +110,23 @@ public:
         // `next` may wait for the node that is about to be removed, so its next attempt must not only poll.
         if (auto* const state = find_state(*next))
             state->only_polls = false;
-        const auto both = std::make_shared<hand_over_state>(std::move(done));
-        start_release(std::move(held), release_guarantee::released, [both](release_outcome got) {
-            both->outcome.released = std::move(got);
-            both->finish_one();
+        const auto shared_state = std::make_shared<hand_over_state>(std::move(done));
+        start_release(std::move(held), release_guarantee::released, [shared_state](release_outcome outcome) {
+            shared_state->outcome.released = std::move(outcome);
+            shared_state->finish_one();
         });
-        start_create(std::move(next), [both](create_outcome got) {
-            both->outcome.created = std::move(got);
-            both->finish_one();
+        start_create(std::move(next), [shared_state](create_outcome outcome) {
+            shared_state->outcome.created = std::move(outcome);
+            shared_state->finish_one();
         });
     }
 
     void start_group(
-        std::string id, group_action what, std::chrono::milliseconds ttl, completion<group_outcome> done) override
+        std::string id, group_action action, std::chrono::milliseconds ttl, completion<group_outcome> done) override
     {
         // ZooKeeper has no server-side TTL, so only the holder tracks expiry.
-        if (what == group_action::extend || !get_client().config().standard())
-            adapter::start_group(std::move(id), what, ttl, std::move(done));
+        if (action == group_action::extend || !get_client().config().standard())
+            adapter::start_group(std::move(id), action, ttl, std::move(done));
         else
             get_client().submit(make_group_release(get_client(), std::move(id), std::move(done)));
     }

@@ -13,12 +13,12 @@ namespace colock::inline v0::zookeeper {
 namespace {
 
 std::shared_ptr<adapter> make_by_url(
-    const asio::any_io_executor& executor, std::string_view url, const connect_options& how)
+    const asio::any_io_executor& executor, std::string_view url, const connect_options& options)
 {
-    if (how.tls != tls_options{})
+    if (options.tls != tls_options{})
         colock::detail::refuse_options(
             "zookeeper", "TLS files are given, but connections to ZooKeeper are not encrypted");
-    return make_adapter(executor, {.url = std::string(url), .user = how.user, .password = how.password});
+    return make_adapter(executor, {.url = std::string(url), .user = options.user, .password = options.password});
 }
 
 } // namespace

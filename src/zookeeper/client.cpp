@@ -34,8 +34,8 @@ struct client::parts final : runtime
     session_manager sessions;
 };
 
-client::client(settings checked)
-    : operation_client(std::move(checked), {.in_flight = max_in_flight},
+client::client(settings config)
+    : operation_client(std::move(config), {.in_flight = max_in_flight},
           {.can_start = [this](const remote::operation&) { return can_start(); },
               .send = [this] { all_parts().sessions.send(); }})
 {
@@ -47,12 +47,12 @@ client::~client()
 }
 
 std::shared_ptr<client> client::make(
-    const asio::any_io_executor& executor, settings checked, std::weak_ptr<contact> reports)
+    const asio::any_io_executor& executor, settings config, std::weak_ptr<contact> reports)
 {
-    auto made = std::make_shared<client>(std::move(checked));
-    made->start(std::make_unique<parts>(executor, *made, std::move(reports)));
-    join_context(executor, made);
-    return made;
+    auto result = std::make_shared<client>(std::move(config));
+    result->start(std::make_unique<parts>(executor, *result, std::move(reports)));
+    join_context(executor, result);
+    return result;
 }
 
 client::parts& client::all_parts() const noexcept
@@ -78,19 +78,19 @@ bool client::can_start()
 client::usage client::current_usage() const noexcept
 {
     const auto& all = all_parts();
-    auto now = client_base::current_usage();
-    if (!now.needed && sources().empty() && all.closing.empty())
-        now.timer_interval = calm_pace;
-    now.needed = now.needed || all.sessions.in_use();
-    now.others_open = all.sessions.is_closing();
-    return now;
+    auto result = client_base::current_usage();
+    if (!result.needed && sources().empty() && all.closing.empty())
+        result.timer_interval = calm_pace;
+    result.needed = result.needed || all.sessions.in_use();
+    result.others_open = all.sessions.is_closing();
+    return result;
 }
 
 void client::set_watches()
 {
-    auto* const by = all_parts().sessions.get_requests();
+    auto* const sender = all_parts().sessions.get_requests();
     // The remaining watches are set by a posted handler, so that other handlers can run in between.
-    if (by && all_parts().all_watches.set_some(*by, all_parts().sessions.number()))
+    if (sender && all_parts().all_watches.set_some(*sender, all_parts().sessions.number()))
         on_strand(*this, [](client& self) { self.set_watches(); });
 }
 

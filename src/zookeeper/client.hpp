@@ -17,8 +17,8 @@ class client final : public operation_client
 {
 public:
     [[nodiscard]] static std::shared_ptr<client> make(
-        const asio::any_io_executor& executor, settings checked, std::weak_ptr<contact> reports);
-    explicit client(settings checked);
+        const asio::any_io_executor& executor, settings config, std::weak_ptr<contact> reports);
+    explicit client(settings config);
     ~client() override;
 
     [[nodiscard]] session_manager& sessions() noexcept override;

@@ -21,25 +21,25 @@ void check_range(const char* name, milliseconds value, milliseconds from)
 
 } // namespace
 
-settings::settings(const options& given)
-    : session{.where = parse_url(given.url),
-          .access = given.access,
-          .session_timeout = given.session_timeout,
-          .server_tick = given.server_tick,
-          .smallest_timeout = given.smallest_session_timeout,
-          .connect_timeout = given.connect_timeout},
-      layout(given.layout), operation_timeout(given.operation_timeout), idle_timeout(given.idle_timeout)
+settings::settings(const options& options)
+    : session{.target = parse_url(options.url),
+          .access = options.access,
+          .session_timeout = options.session_timeout,
+          .server_tick = options.server_tick,
+          .smallest_timeout = options.smallest_session_timeout,
+          .connect_timeout = options.connect_timeout},
+      layout(options.layout), operation_timeout(options.operation_timeout), idle_timeout(options.idle_timeout)
 {
-    auto& where = session.where;
-    remote::use_program_value(where.user, given.user, "user", backend);
-    remote::use_program_value(where.password, given.password, "password", backend);
-    if (where.user.empty() != where.password.empty())
+    auto& target = session.target;
+    remote::use_program_value(target.user, options.user, "user", backend);
+    remote::use_program_value(target.password, options.password, "password", backend);
+    if (target.user.empty() != target.password.empty())
         colock::detail::refuse_options(backend, "a user is given without a password, or a password without a user");
-    if (where.user.find(':') != std::string::npos)
+    if (target.user.find(':') != std::string::npos)
         colock::detail::refuse_options(
             backend, "the user contains a colon, which ZooKeeper does not allow in user names");
 
-    for (const auto& each : given.access) {
+    for (const auto& each : options.access) {
         if (each.scheme.empty() || each.permissions == 0 || each.permissions > access_right::all)
             colock::detail::refuse_options(
                 backend, "an entry of access has no scheme, no permissions, or unknown permissions");
@@ -62,7 +62,7 @@ settings::settings(const options& given)
 std::string settings::address() const
 {
     std::string all;
-    for (const auto& each : session.where.servers)
+    for (const auto& each : session.target.servers)
         all += (all.empty() ? "" : ",") + remote::to_text(each);
     return all;
 }

@@ -15,7 +15,7 @@ namespace colock::inline v0::zookeeper::detail {
 
 struct session_settings
 {
-    location where{};
+    location target{};
     /// Access rights of created nodes; empty: all rights for the user, or for everybody if there is no user.
     std::vector<access_right> access{};
     /// Requested timeout; the server decides.
@@ -37,11 +37,11 @@ struct settings
     std::chrono::milliseconds idle_timeout{10'000};
 
     /// \throws validation_error
-    explicit settings(const options& given);
+    explicit settings(const options& options);
 
     [[nodiscard]] remote::deadlines deadlines() const noexcept { return remote::deadlines(operation_timeout); }
     [[nodiscard]] bool standard() const noexcept { return layout == zookeeper::layout::standard; }
-    [[nodiscard]] const std::string& chroot() const noexcept { return session.where.chroot; }
+    [[nodiscard]] const std::string& chroot() const noexcept { return session.target.chroot; }
     /// Returns the servers' addresses, for messages.
     [[nodiscard]] std::string address() const;
 };

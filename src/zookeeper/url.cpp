@@ -69,11 +69,11 @@ bool is_path(std::string_view path)
     return std::ranges::all_of(remote::split(path.substr(1), '/'), is_component);
 }
 
-options take_url_options(options given)
+options take_url_options(options options)
 {
-    const auto text = std::exchange(given.url, {});
-    given.url = remote::take_url_options(split_url(text), all_options, given);
-    return given;
+    const auto text = std::exchange(options.url, {});
+    options.url = remote::take_url_options(split_url(text), all_options, options);
+    return options;
 }
 
 location parse_url(std::string_view url)
@@ -83,18 +83,18 @@ location parse_url(std::string_view url)
         from.refuse("the URL's scheme is not zookeeper");
     from.refuse_parameters(remote::names_of(all_options));
 
-    location where;
+    location target;
     auto [user, password] = from.credentials();
     if (password && (user.empty() || password->empty()))
         from.refuse("the URL has a user with an empty password, or a password without a user");
     if (user.find(':') != std::string::npos)
         from.refuse("the URL's user contains a colon, which ZooKeeper does not allow in user names");
-    where.user = std::move(user);
-    where.password = std::move(password).value_or("");
-    where.servers = from.hosts("2181");
+    target.user = std::move(user);
+    target.password = std::move(password).value_or("");
+    target.servers = from.hosts("2181");
     if (!from.path().empty())
-        where.chroot = parse_chroot(from);
-    return where;
+        target.chroot = parse_chroot(from);
+    return target;
 }
 
 } // namespace colock::inline v0::zookeeper::detail

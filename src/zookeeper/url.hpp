@@ -27,7 +27,7 @@ struct location
 
 /// Returns the options with those of the query of the URL, which the returned URL does not contain any more.
 /// \throws validation_error `invalid_options`
-[[nodiscard]] options take_url_options(options given);
+[[nodiscard]] options take_url_options(options options);
 
 /// Parses `zookeeper://[user:password@]host[:port][,host[:port]]...[/chroot]`. The default port is 2181.
 /// \throws validation_error `invalid_options`

@@ -6,11 +6,11 @@
 
 namespace colock::inline v0::zookeeper::detail {
 
-access_rights::access_rights(std::vector<access_right> given, bool has_user) : given_(std::move(given))
+access_rights::access_rights(std::vector<access_right> rights, bool has_user) : rights_(std::move(rights))
 {
-    if (given_.empty())
-        given_.push_back(has_user ? access_right{.scheme = "auth", .id = ""} : access_right{});
-    for (auto& each : given_)
+    if (rights_.empty())
+        rights_.push_back(has_user ? access_right{.scheme = "auth", .id = ""} : access_right{});
+    for (auto& each : rights_)
         entries_.push_back({static_cast<std::int32_t>(each.permissions), {each.scheme.data(), each.id.data()}});
     list_ = {static_cast<std::int32_t>(entries_.size()), entries_.data()};
 }

@@ -13,16 +13,16 @@ namespace colock::inline v0::zookeeper::detail {
 class access_rights
 {
 public:
-    /// \param given empty: all rights for the user, or for everybody if there is no user
-    access_rights(std::vector<access_right> given, bool has_user);
+    /// \param rights empty: all rights for the user, or for everybody if there is no user
+    access_rights(std::vector<access_right> rights, bool has_user);
     access_rights(const access_rights&) = delete;
     access_rights& operator=(const access_rights&) = delete;
 
     [[nodiscard]] const ACL_vector& list() const noexcept { return list_; }
 
 private:
-    std::vector<access_right> given_;
-    /// Refers to the texts of `given_`.
+    std::vector<access_right> rights_;
+    /// Refers to the texts of `rights_`.
     std::vector<ACL> entries_;
     ACL_vector list_{};
 };

@@ -28,16 +28,16 @@ std::optional<connection_failure> read_connection_failure(std::string_view log_l
     std::from_chars(number.data(), number.data() + number.size(), code);
     if (server.empty() || code == 0)
         return std::nullopt;
-    const auto found = [&](std::string_view what, const boost::system::error_code& cause) {
-        return connection_failure{std::string(server).append(": ").append(what), cause};
+    const auto make_result = [&](std::string_view text, const boost::system::error_code& cause) {
+        return connection_failure{std::string(server).append(": ").append(text), cause};
     };
     const boost::system::error_code cause(code, boost::system::system_category());
     // The driver reports the end of a stream with this code.
     if (code == EHOSTDOWN && !was_shut_down)
-        return found("the server closed the connection", boost::asio::error::eof);
+        return make_result("the server closed the connection", boost::asio::error::eof);
     if (was_shut_down || cause == boost::asio::error::timed_out)
-        return found("no answer in time", boost::asio::error::timed_out);
-    return found(cause.message(), cause);
+        return make_result("no answer in time", boost::asio::error::timed_out);
+    return make_result(cause.message(), cause);
 }
 
 } // namespace colock::inline v0::zookeeper::detail

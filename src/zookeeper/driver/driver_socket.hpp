@@ -61,8 +61,8 @@ private:
     template <class Then>
     [[nodiscard]] auto make_wait_handler(bool& armed, Then then)
     {
-        return [this, &armed, then, number = socket_.number()](const boost::system::error_code& failed) {
-            if (failed || number != socket_.number())
+        return [this, &armed, then, number = socket_.number()](const boost::system::error_code& error) {
+            if (error || number != socket_.number())
                 return;
             armed = false;
             then();

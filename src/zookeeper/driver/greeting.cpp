@@ -68,7 +68,7 @@ void reject_greeting(socket_waiter& socket) noexcept
     socket.shut_down();
     std::array<std::byte, 4096> unread;
     for (int i = 0; i < max_reads; ++i) {
-        if (const auto got = socket.take(unread); !got || got->empty())
+        if (const auto data = socket.take(unread); !data || data->empty())
             break;
     }
 }

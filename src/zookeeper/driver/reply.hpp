@@ -42,10 +42,10 @@ public:
     /// Returns the names, in no particular order.
     [[nodiscard]] const std::vector<std::string>& names() const noexcept { return names_; }
     /// Returns the lock queue of these children, which is built at the first call.
-    [[nodiscard]] const lock_queue& queue(layout how) const
+    [[nodiscard]] const lock_queue& queue(layout layout) const
     {
         if (!queue_)
-            queue_.emplace(how, names_);
+            queue_.emplace(layout, names_);
         return *queue_;
     }
 
@@ -57,7 +57,7 @@ private:
 /// Reply to a request, or to one member of a transaction.
 struct reply
 {
-    status what = status::unsent;
+    status outcome = status::unsent;
     /// The driver's error code.
     int code = 0;
     /// The path of the node that was created, or the data that was read.
@@ -70,12 +70,12 @@ struct reply
     /// Replies to the members of a transaction.
     std::vector<reply> members{};
 
-    [[nodiscard]] bool ok() const noexcept { return what == status::ok; }
+    [[nodiscard]] bool ok() const noexcept { return outcome == status::ok; }
     /// Returns the names of the children; empty if the folder does not exist.
     [[nodiscard]] const std::vector<std::string>& names() const& noexcept;
     [[nodiscard]] std::vector<std::string> names() && { return names(); }
     /// Returns the lock queue of the children.
-    [[nodiscard]] const lock_queue& queue(layout how) const&;
+    [[nodiscard]] const lock_queue& queue(layout layout) const&;
 };
 
 inline const std::vector<std::string>& reply::names() const& noexcept
@@ -84,10 +84,10 @@ inline const std::vector<std::string>& reply::names() const& noexcept
     return children ? children->names() : none;
 }
 
-inline const lock_queue& reply::queue(layout how) const&
+inline const lock_queue& reply::queue(layout layout) const&
 {
     static const lock_queue empty(layout::standard, {});
-    return children ? children->queue(how) : empty;
+    return children ? children->queue(layout) : empty;
 }
 
 using reply_handler = completion<reply>;
@@ -115,7 +115,7 @@ struct change
         /// Changes nothing. Fails if the node does not exist.
         check,
     };
-    kind what;
+    kind type;
     std::string path;
     std::string data{};
     node_kind lifetime = node_kind::persistent;

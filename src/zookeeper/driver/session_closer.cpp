@@ -54,10 +54,10 @@ session_closer::progress session_closer::flush(zk_client& driver, socket_waiter&
 {
     if (driver.process(false, true) == zk_client::progress::failed)
         return progress::failed;
-    const auto wanted = driver.current_interest();
-    if (wanted.failed || wanted.descriptor == -1 || driver.current_phase() != zk_client::phase::connected)
+    const auto interest = driver.current_interest();
+    if (interest.failed || interest.descriptor == -1 || driver.current_phase() != zk_client::phase::connected)
         return progress::failed;
-    if (wanted.wants_write)
+    if (interest.wants_write)
         return progress::wants_write;
     return socket.put(closing_request()) ? read_rest(socket) : progress::failed;
 }
@@ -66,14 +66,14 @@ session_closer::progress session_closer::read_rest(socket_waiter& socket)
 {
     std::array<std::byte, 4096> buffer;
     for (;;) {
-        const auto got = socket.take(buffer);
-        if (!got)
+        const auto data = socket.take(buffer);
+        if (!data)
             return progress::wants_read;
-        if (got->empty())
+        if (data->empty())
             return is_closing_answer(tail_) ? progress::confirmed : progress::failed;
-        const auto fresh = got->last(std::min(got->size(), tail_.size()));
-        std::ranges::rotate(tail_, tail_.begin() + static_cast<std::ptrdiff_t>(fresh.size()));
-        std::ranges::copy(fresh, tail_.end() - static_cast<std::ptrdiff_t>(fresh.size()));
+        const auto new_tail = data->last(std::min(data->size(), tail_.size()));
+        std::ranges::rotate(tail_, tail_.begin() + static_cast<std::ptrdiff_t>(new_tail.size()));
+        std::ranges::copy(new_tail, tail_.end() - static_cast<std::ptrdiff_t>(new_tail.size()));
     }
 }
 

@@ -43,15 +43,15 @@ bool socket_waiter::follow(int driver_descriptor, bool was_connected)
 
 std::optional<socket_waiter::descriptor> socket_waiter::copy_of(int socket) const
 {
-    std::optional<descriptor> made(executor_);
-    boost::system::error_code failed;
+    std::optional<descriptor> result(executor_);
+    boost::system::error_code error;
     const int copy = ::fcntl(socket, F_DUPFD_CLOEXEC, 0);
-    made->assign(copy, failed);
-    if (failed) {
+    result->assign(copy, error);
+    if (error) {
         ::close(copy);
-        made.reset();
+        result.reset();
     }
-    return made;
+    return result;
 }
 
 void socket_waiter::drop() noexcept
@@ -94,10 +94,10 @@ std::optional<std::span<std::byte>> socket_waiter::take(std::span<std::byte> int
 
 std::optional<std::span<std::byte>> socket_waiter::receive(std::span<std::byte> into, int flags) noexcept
 {
-    const auto got = reader_ ? ::recv(reader_->native_handle(), into.data(), into.size(), flags | MSG_DONTWAIT) : 0;
-    if (got < 0 && (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR))
+    const auto size = reader_ ? ::recv(reader_->native_handle(), into.data(), into.size(), flags | MSG_DONTWAIT) : 0;
+    if (size < 0 && (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR))
         return std::nullopt;
-    return into.first(got > 0 ? static_cast<std::size_t>(got) : 0);
+    return into.first(size > 0 ? static_cast<std::size_t>(size) : 0);
 }
 
 bool socket_waiter::put(std::span<const std::byte> from) noexcept

@@ -20,7 +20,7 @@ transaction::transaction(request& replaced, const std::vector<change>& changes, 
         const auto& each = changes[i];
         auto& operation = operations_[i];
         const auto length = static_cast<int>(each.data.size());
-        switch (each.what) {
+        switch (each.type) {
         case change::kind::create:
             paths_[i].resize(each.path.size() + max_suffix_size);
             zoo_create_op_init(&operation, each.path.c_str(), each.data.data(), length, &access, mode_of(each.lifetime),
@@ -51,7 +51,7 @@ void transaction::take_results()
     for (std::size_t i = 0; i < results_.size(); ++i) {
         const auto own = results_[i].err;
         answer.members.push_back(
-            {.what = status_of(own), .code = own, .text = paths_[i].c_str(), .stat = stat_of(stats_[i])});
+            {.outcome = status_of(own), .code = own, .text = paths_[i].c_str(), .stat = stat_of(stats_[i])});
     }
 }
 

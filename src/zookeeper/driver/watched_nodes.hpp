@@ -23,16 +23,16 @@ public:
     };
     using entry = std::pair<std::string, kind>;
 
-    void add(std::string_view path, kind what)
+    void add(std::string_view path, kind type)
     {
-        if (all_.emplace(path, what).second)
+        if (all_.emplace(path, type).second)
             size_ += path.size();
     }
     /// Notes that a node has changed, and is not watched any more.
     void changed(std::string_view path)
     {
-        for (const auto what : {kind::data, kind::children}) {
-            if (all_.erase({std::string(path), what}) > 0)
+        for (const auto type : {kind::data, kind::children}) {
+            if (all_.erase({std::string(path), type}) > 0)
                 size_ -= path.size();
         }
     }

@@ -27,15 +27,15 @@ zk_client* calling = nullptr;
 template <class Fill>
 void answer(int code, const void* data, Fill fill) noexcept
 {
-    auto& sent = *static_cast<request*>(const_cast<void*>(data));
-    sent.answer.code = code;
-    sent.answer.what = status_of(code);
+    auto& answered_request = *static_cast<request*>(const_cast<void*>(data));
+    answered_request.answer.code = code;
+    answered_request.answer.outcome = status_of(code);
     try {
-        fill(sent);
+        fill(answered_request);
     } catch (const std::bad_alloc&) {
-        sent.answer = {.what = status::unanswered, .code = ZSYSTEMERROR};
+        answered_request.answer = {.outcome = status::unanswered, .code = ZSYSTEMERROR};
     }
-    calling->on_answer(sent);
+    calling->on_answer(answered_request);
 }
 
 void on_void(int code, const void* data)
@@ -45,47 +45,47 @@ void on_void(int code, const void* data)
 
 void on_created(int code, const char* value, const Stat* stat, const void* data)
 {
-    answer(code, data, [&](request& sent) {
+    answer(code, data, [&](request& request) {
         if (value)
-            sent.answer.text = value;
+            request.answer.text = value;
         if (stat)
-            sent.answer.stat = stat_of(*stat);
+            request.answer.stat = stat_of(*stat);
     });
 }
 
 void on_stat(int code, const Stat* stat, const void* data)
 {
-    answer(code, data, [&](request& sent) {
+    answer(code, data, [&](request& request) {
         if (stat)
-            sent.answer.stat = stat_of(*stat);
+            request.answer.stat = stat_of(*stat);
     });
 }
 
 void on_data(int code, const char* value, int size, const Stat* stat, const void* data)
 {
-    answer(code, data, [&](request& sent) {
+    answer(code, data, [&](request& request) {
         // The size is negative for a node without data.
         if (value && size > 0)
-            sent.answer.text.assign(value, static_cast<std::size_t>(size));
+            request.answer.text.assign(value, static_cast<std::size_t>(size));
         if (stat)
-            sent.answer.stat = stat_of(*stat);
+            request.answer.stat = stat_of(*stat);
     });
 }
 
 void on_children(int code, const String_vector* names, const Stat* stat, const void* data)
 {
-    answer(code, data, [&](request& sent) {
+    answer(code, data, [&](request& request) {
         if (names)
-            sent.answer.children =
+            request.answer.children =
                 std::make_shared<folder_children>(std::vector<std::string>(names->data, names->data + names->count));
         if (stat)
-            sent.answer.stat = stat_of(*stat);
+            request.answer.stat = stat_of(*stat);
     });
 }
 
 void on_transaction(int code, const void* data)
 {
-    answer(code, data, [](request& sent) { static_cast<transaction&>(sent).take_results(); });
+    answer(code, data, [](request& request) { static_cast<transaction&>(request).take_results(); });
 }
 
 void on_event(_zhandle*, int type, int, const char* path, void*)
@@ -228,71 +228,71 @@ std::int64_t zk_client::session_id() const noexcept
     return zoo_client_id(driver_)->client_id;
 }
 
-void zk_client::track(int code, std::unique_ptr<request>&& sent)
+void zk_client::track(int code, std::unique_ptr<request>&& request)
 {
     if (code == ZOK) {
         // The driver owns the request until it is answered.
-        static_cast<void>(sent.release());
+        static_cast<void>(request.release());
         ++unanswered_;
         return;
     }
     // In the state ZINVALIDSTATE the session has ended, and the next session takes the request.
-    sent->answer.code = code == ZINVALIDSTATE ? 0 : code;
-    sent->answer.what = status::unsent;
-    reports_.push_back(*sent.release());
+    request->answer.code = code == ZINVALIDSTATE ? 0 : code;
+    request->answer.outcome = status::unsent;
+    reports_.push_back(*request.release());
 }
 
 void zk_client::create(
-    const std::string& path, std::string_view data, node_kind lifetime, std::unique_ptr<request> sent)
+    const std::string& path, std::string_view data, node_kind lifetime, std::unique_ptr<request> request)
 {
     const guard lock(*this);
     const auto code = zoo_acreate2(driver_, path.c_str(), data.data(), static_cast<int>(data.size()), &rights_->list(),
-        mode_of(lifetime), &on_created, sent.get());
-    track(code, std::move(sent));
+        mode_of(lifetime), &on_created, request.get());
+    track(code, std::move(request));
 }
 
-void zk_client::remove(const std::string& path, std::unique_ptr<request> sent)
+void zk_client::remove(const std::string& path, std::unique_ptr<request> request)
 {
     const guard lock(*this);
-    track(zoo_adelete(driver_, path.c_str(), -1, &on_void, sent.get()), std::move(sent));
+    track(zoo_adelete(driver_, path.c_str(), -1, &on_void, request.get()), std::move(request));
 }
 
-void zk_client::write(const std::string& path, std::string_view data, std::unique_ptr<request> sent)
+void zk_client::write(const std::string& path, std::string_view data, std::unique_ptr<request> request)
 {
     const guard lock(*this);
     const auto code =
-        zoo_aset(driver_, path.c_str(), data.data(), static_cast<int>(data.size()), -1, &on_stat, sent.get());
-    track(code, std::move(sent));
+        zoo_aset(driver_, path.c_str(), data.data(), static_cast<int>(data.size()), -1, &on_stat, request.get());
+    track(code, std::move(request));
 }
 
-void zk_client::read(const std::string& path, bool watches, std::unique_ptr<request> sent)
+void zk_client::read(const std::string& path, bool watches, std::unique_ptr<request> request)
 {
     const guard lock(*this);
     if (watches)
         watched_.add(path, watched_nodes::kind::data);
-    const auto code = zoo_awget(driver_, path.c_str(), watches ? &on_event : nullptr, this, &on_data, sent.get());
-    track(code, std::move(sent));
+    const auto code = zoo_awget(driver_, path.c_str(), watches ? &on_event : nullptr, this, &on_data, request.get());
+    track(code, std::move(request));
 }
 
-void zk_client::children(const std::string& path, bool watches, std::unique_ptr<request> sent)
+void zk_client::children(const std::string& path, bool watches, std::unique_ptr<request> request)
 {
     const guard lock(*this);
     if (watches)
         watched_.add(path, watched_nodes::kind::children);
     const auto code =
-        zoo_awget_children2(driver_, path.c_str(), watches ? &on_event : nullptr, this, &on_children, sent.get());
-    track(code, std::move(sent));
+        zoo_awget_children2(driver_, path.c_str(), watches ? &on_event : nullptr, this, &on_children, request.get());
+    track(code, std::move(request));
 }
 
-void zk_client::exists(const std::string& path, std::unique_ptr<request> sent)
+void zk_client::exists(const std::string& path, std::unique_ptr<request> request)
 {
     const guard lock(*this);
-    track(zoo_aexists(driver_, path.c_str(), 0, &on_stat, sent.get()), std::move(sent));
+    track(zoo_aexists(driver_, path.c_str(), 0, &on_stat, request.get()), std::move(request));
 }
 
-void zk_client::multi(const std::vector<change>& changes, std::unique_ptr<request> sent)
+void zk_client::multi(const std::vector<change>& changes, std::unique_ptr<request> request)
 {
-    auto all = std::make_unique<transaction>(*sent, changes, rights_->list());
+    auto all = std::make_unique<transaction>(*request, changes, rights_->list());
     const guard lock(*this);
     const auto code = all->send(driver_, &on_transaction);
     track(code, std::move(all));
@@ -305,8 +305,8 @@ void zk_client::drop_excessive_watches()
     const guard lock(*this);
     // The driver never calls this completion, because it removes the watches without a request to the server.
     void_completion_t completed = &on_void;
-    for (const auto& [path, what] : watched_.take_all()) {
-        const auto type = what == watched_nodes::kind::data ? ZWATCHTYPE_DATA : ZWATCHTYPE_CHILD;
+    for (const auto& [path, kind] : watched_.take_all()) {
+        const auto type = kind == watched_nodes::kind::data ? ZWATCHTYPE_DATA : ZWATCHTYPE_CHILD;
         zoo_aremove_all_watches(driver_, path.c_str(), type, 1, &completed, nullptr);
     }
     has_missed_changes_ = true;
@@ -348,10 +348,10 @@ void zk_client::on_log(const char* text) noexcept
     }
 }
 
-void zk_client::on_answer(request& which) noexcept
+void zk_client::on_answer(request& request) noexcept
 {
     --unanswered_;
-    reports_.push_back(which);
+    reports_.push_back(request);
 }
 
 } // namespace colock::inline v0::zookeeper::detail

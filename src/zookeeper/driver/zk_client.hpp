@@ -33,24 +33,24 @@ struct driver_report : remote::operation_allocation, boost::intrusive::slist_bas
         change,
     };
 
-    explicit driver_report(kind which) noexcept : what(which) {}
+    explicit driver_report(kind report_type) noexcept : type(report_type) {}
     virtual ~driver_report() = default;
 
-    const kind what;
+    const kind type;
 };
 using driver_report_list = boost::intrusive::slist<driver_report, boost::intrusive::cache_last<true>>;
 
 struct change_report final : driver_report
 {
-    explicit change_report(std::string_view where) : driver_report(kind::change), path(where) {}
+    explicit change_report(std::string_view changed_path) : driver_report(kind::change), path(changed_path) {}
     std::string path;
 };
 
 /// A request that was sent, and its reply.
 struct request : driver_report
 {
-    request(reply_handler then, bool writes)
-        : driver_report(kind::answer), done(std::move(then)), is_write(writes), sent_at(lease_clock::now())
+    request(reply_handler handler, bool writes)
+        : driver_report(kind::answer), done(std::move(handler)), is_write(writes), sent_at(lease_clock::now())
     {
     }
 
@@ -129,15 +129,15 @@ public:
     [[nodiscard]] std::chrono::milliseconds session_timeout() const noexcept;
     [[nodiscard]] std::int64_t session_id() const noexcept;
 
-    void create(const std::string& path, std::string_view data, node_kind lifetime, std::unique_ptr<request> sent);
-    void remove(const std::string& path, std::unique_ptr<request> sent);
-    void write(const std::string& path, std::string_view data, std::unique_ptr<request> sent);
+    void create(const std::string& path, std::string_view data, node_kind lifetime, std::unique_ptr<request> request);
+    void remove(const std::string& path, std::unique_ptr<request> request);
+    void write(const std::string& path, std::string_view data, std::unique_ptr<request> request);
     /// If `watches` is true and the node exists, its next change is reported.
-    void read(const std::string& path, bool watches, std::unique_ptr<request> sent);
-    void children(const std::string& path, bool watches, std::unique_ptr<request> sent);
-    void exists(const std::string& path, std::unique_ptr<request> sent);
+    void read(const std::string& path, bool watches, std::unique_ptr<request> request);
+    void children(const std::string& path, bool watches, std::unique_ptr<request> request);
+    void exists(const std::string& path, std::unique_ptr<request> request);
     /// Carries out all changes or none. The replies for created nodes contain no stat.
-    void multi(const std::vector<change>& changes, std::unique_ptr<request> sent);
+    void multi(const std::vector<change>& changes, std::unique_ptr<request> request);
 
     /// Removes all watches if there are so many that the server would close the next connection because of them. Then
     /// `take_missed_changes` returns true. Must be called while there is no connection.
@@ -154,12 +154,12 @@ public:
     /// Called by the driver's callbacks.
     void on_change(const char* path) noexcept;
     void on_log(const char* text) noexcept;
-    void on_answer(request& which) noexcept;
+    void on_answer(request& request) noexcept;
 
 private:
     class guard;
 
-    void track(int code, std::unique_ptr<request>&& sent);
+    void track(int code, std::unique_ptr<request>&& request);
 
     std::unique_ptr<access_rights> rights_;
     _zhandle* driver_ = nullptr;

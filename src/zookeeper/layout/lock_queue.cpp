@@ -17,11 +17,11 @@ std::int32_t distance(std::int32_t from, std::int32_t to) noexcept
 
 } // namespace
 
-lock_queue::lock_queue(layout how, std::span<const std::string> names) : layout_(how)
+lock_queue::lock_queue(layout layout, std::span<const std::string> names) : layout_(layout)
 {
     entries_.reserve(names.size());
     for (const auto& name : names) {
-        if (const auto at = parse_node(how, name))
+        if (const auto at = parse_node(layout, name))
             entries_.push_back({.at = *at, .name = name});
     }
     if (entries_.empty())
@@ -62,15 +62,15 @@ queue_position lock_queue::find(std::string_view own, std::size_t max_holders) c
         return {};
     if (mine->wants == role::exclusive) {
         if (first == entries_.begin())
-            return {.what = queue_position::kind::first};
-        return {.what = queue_position::kind::behind_one, .predecessor = std::string(std::prev(first)->name)};
+            return {.type = queue_position::kind::first};
+        return {.type = queue_position::kind::behind_one, .predecessor = std::string(std::prev(first)->name)};
     }
     if (first->writer_before)
         return {
-            .what = queue_position::kind::behind_one, .predecessor = std::string(entries_[*first->writer_before].name)};
+            .type = queue_position::kind::behind_one, .predecessor = std::string(entries_[*first->writer_before].name)};
     if (max_holders > 0 && first->readers_before >= max_holders)
-        return {.what = queue_position::kind::behind_some};
-    return {.what = queue_position::kind::first};
+        return {.type = queue_position::kind::behind_some};
+    return {.type = queue_position::kind::first};
 }
 
 std::vector<std::string_view> lock_queue::front() const
@@ -87,7 +87,7 @@ std::vector<std::string_view> lock_queue::front() const
     return all;
 }
 
-std::vector<std::string> made_for(std::string_view prefix, std::span<const std::string> names)
+std::vector<std::string> names_with_prefix(std::string_view prefix, std::span<const std::string> names)
 {
     std::vector<std::string> found;
     std::ranges::copy_if(

@@ -28,7 +28,7 @@ struct queue_position
         /// The node has to wait until any of several other nodes is removed.
         behind_some,
     };
-    kind what = kind::absent;
+    kind type = kind::absent;
     /// The name of the node to wait for if the position is `behind_one`.
     std::string predecessor{};
 };
@@ -40,7 +40,7 @@ class lock_queue
 public:
     /// \param names all children of the folder, in any order; must live as long as the queue. Names that do not belong
     /// to the layout are ignored.
-    lock_queue(layout how, std::span<const std::string> names);
+    lock_queue(layout layout, std::span<const std::string> names);
 
     /// Returns the position of a node.
     /// \param max_holders maximum number of shared holders; 0: no limit
@@ -70,6 +70,6 @@ private:
 };
 
 /// Returns the names that begin with the prefix of a claim.
-[[nodiscard]] std::vector<std::string> made_for(std::string_view prefix, std::span<const std::string> names);
+[[nodiscard]] std::vector<std::string> names_with_prefix(std::string_view prefix, std::span<const std::string> names);
 
 } // namespace colock::inline v0::zookeeper::detail

@@ -23,9 +23,9 @@ constexpr std::array own_markers{marker{"-x-", role::exclusive}, marker{"-s-", r
 constexpr std::array mutex_markers{marker{"-lock-", role::exclusive}, marker{"__lock__", role::exclusive}};
 constexpr std::array read_write_markers{marker{"__WRIT__", role::exclusive}, marker{"__READ__", role::shared}};
 
-std::span<const marker> markers_of(layout how)
+std::span<const marker> markers_of(layout layout)
 {
-    switch (how) {
+    switch (layout) {
     case layout::standard:
         return own_markers;
     case layout::curator_mutex:
@@ -56,18 +56,18 @@ bool is_id(std::string_view text)
 
 } // namespace
 
-std::string node_prefix(layout how, std::string_view id, role wants)
+std::string node_prefix(layout layout, std::string_view id, role wants)
 {
     std::string prefix;
-    if (how == layout::standard) {
+    if (layout == layout::standard) {
         constexpr std::string_view exclusive = "-x-";
         prefix.reserve(id.size() + exclusive.size());
         return prefix.append(id).append(wants == role::exclusive ? exclusive : "-s-");
     }
-    const std::string_view ending = how == layout::curator_mutex ? "-lock-"
-                                    : wants == role::exclusive   ? "-__WRIT__"
-                                                                 : "-__READ__";
-    return prefix.append("_c_").append(with_dashes(id)).append(ending);
+    const std::string_view suffix = layout == layout::curator_mutex ? "-lock-"
+                                    : wants == role::exclusive      ? "-__WRIT__"
+                                                                    : "-__READ__";
+    return prefix.append("_c_").append(with_dashes(id)).append(suffix);
 }
 
 std::optional<std::int32_t> parse_number(std::string_view digits)
@@ -77,12 +77,12 @@ std::optional<std::int32_t> parse_number(std::string_view digits)
     return error == std::errc() && end == digits.data() + digits.size() ? std::optional(number) : std::nullopt;
 }
 
-std::optional<place> parse_node(layout how, std::string_view name)
+std::optional<place> parse_node(layout layout, std::string_view name)
 {
-    for (const auto& each : markers_of(how)) {
+    for (const auto& each : markers_of(layout)) {
         // The last occurrence counts, because Curator only reads the text after it.
         const auto at = name.rfind(each.text);
-        if (at == std::string_view::npos || (how == layout::standard && !is_id(name.substr(0, at))))
+        if (at == std::string_view::npos || (layout == layout::standard && !is_id(name.substr(0, at))))
             continue;
         if (const auto number = parse_number(name.substr(at + each.text.size())))
             return place{each.means, *number};

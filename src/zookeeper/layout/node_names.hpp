@@ -38,13 +38,13 @@ struct place
 
 /// Returns the name of a node without the number that the server appends.
 /// \param id 32 hexadecimal digits
-[[nodiscard]] std::string node_prefix(layout how, std::string_view id, role wants);
+[[nodiscard]] std::string node_prefix(layout layout, std::string_view id, role wants);
 
 /// Parses the number after the prefix; returns nullopt if the text is not a number.
 [[nodiscard]] std::optional<std::int32_t> parse_number(std::string_view digits);
 
 /// Returns nullopt if the name does not belong to the layout.
-[[nodiscard]] std::optional<place> parse_node(layout how, std::string_view name);
+[[nodiscard]] std::optional<place> parse_node(layout layout, std::string_view name);
 
 /// Returns whether `one` is ahead of `other`. With equal numbers a write is ahead of a read, because Curator lets a
 /// writer read under the number of its write.

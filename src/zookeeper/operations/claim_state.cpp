@@ -31,11 +31,11 @@ void claim_state::stop_waiting() noexcept
     predecessor.clear();
 }
 
-void settle_creations(const session_manager& all, claim& of)
+void settle_creations(const session_manager& all, claim& claim)
 {
-    auto* const state = find_state(of);
+    auto* const state = find_state(claim);
     if (state && state->creates.settle(all.number(), all.lost()))
-        of.clear_in_doubt();
+        claim.clear_in_doubt();
 }
 
 } // namespace colock::inline v0::zookeeper::detail

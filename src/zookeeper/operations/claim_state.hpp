@@ -50,18 +50,18 @@ struct claim_state
 };
 
 /// Returns null for a claim that was never sent.
-[[nodiscard]] inline claim_state* find_state(const claim& of) noexcept
+[[nodiscard]] inline claim_state* find_state(const claim& claim) noexcept
 {
-    return remote::claim_slot<claim_state>::find(of);
+    return remote::claim_slot<claim_state>::find(claim);
 }
-[[nodiscard]] inline claim_state& state_of(claim& of)
+[[nodiscard]] inline claim_state& state_of(claim& claim)
 {
-    return remote::claim_slot<claim_state>::make(of);
+    return remote::claim_slot<claim_state>::make(claim);
 }
 
 /// Settles the unanswered creations of a claim. Must be called when the current session cannot contain an unknown node
 /// of the claim: nothing was sent for the claim in this session, or the folder was listed after all that was sent, and
 /// each node in the list is known or removed.
-void settle_creations(const session_manager& all, claim& of);
+void settle_creations(const session_manager& all, claim& claim);
 
 } // namespace colock::inline v0::zookeeper::detail

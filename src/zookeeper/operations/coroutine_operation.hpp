@@ -29,15 +29,15 @@ protected:
     class pending_reply
     {
     public:
-        explicit pending_reply(coroutine_operation& of) noexcept
-            : of_(of), number_(++of.replies_), next_(std::exchange(of.pending_, this))
+        explicit pending_reply(coroutine_operation& operation) noexcept
+            : operation_(operation), number_(++operation.replies_), next_(std::exchange(operation.pending_, this))
         {
         }
         pending_reply(const pending_reply&) = delete;
         pending_reply& operator=(const pending_reply&) = delete;
         ~pending_reply()
         {
-            auto** at = &of_.pending_;
+            auto** at = &operation_.pending_;
             while (*at != this)
                 at = &(*at)->next_;
             *at = next_;
@@ -47,22 +47,22 @@ protected:
         [[nodiscard]] reply_handler expect()
         {
             is_expected_ = true;
-            return [self = boost::intrusive_ptr(&of_), number = number_, round = of_.round()](
-                       reply got) { self->answered(number, round, std::move(got)); };
+            return [self = boost::intrusive_ptr(&operation_), number = number_, round = operation_.round()](
+                       reply reply) { self->answered(number, round, std::move(reply)); };
         }
         [[nodiscard]] bool is_expected() const noexcept { return is_expected_; }
 
-        [[nodiscard]] bool await_ready() const noexcept { return got_.has_value(); }
+        [[nodiscard]] bool await_ready() const noexcept { return reply_.has_value(); }
         void await_suspend(std::coroutine_handle<> waiting) noexcept { waiting_ = waiting; }
-        const reply& await_resume() const noexcept { return *got_; }
+        const reply& await_resume() const noexcept { return *reply_; }
 
     private:
         friend class coroutine_operation;
 
-        coroutine_operation& of_;
+        coroutine_operation& operation_;
         const std::uint64_t number_;
         pending_reply* next_;
-        std::optional<reply> got_;
+        std::optional<reply> reply_;
         std::coroutine_handle<> waiting_;
         bool is_expected_ = false;
     };
@@ -93,15 +93,16 @@ protected:
     {
         pending_reply synced(*this);
         (co_await connected()).sync(path, synced.expect());
-        const reply& got = co_await synced;
-        if (!got.ok() && got.what != status::no_node)
-            co_await fail_with(got);
+        const reply& reply = co_await synced;
+        if (!reply.ok() && reply.outcome != status::no_node)
+            co_await fail_with(reply);
     }
-    /// `co_await fail_with(answer)` ends the operation.
-    [[nodiscard]] stop fail_with(const reply& answer)
+    /// `co_await fail_with(reply)` ends the operation.
+    [[nodiscard]] stop fail_with(const reply& reply)
     {
         // The answer may belong to an object that does not live until the failure is reported.
-        end_failed(reply(answer));
+        const auto copy = reply;
+        end_failed(copy);
         return {};
     }
     /// `co_await begin_again()` begins the operation again as soon as requests can be sent.
@@ -119,16 +120,16 @@ private:
         frame_.start();
     }
 
-    void answered(std::uint64_t number, unsigned round, reply got)
+    void answered(std::uint64_t number, unsigned round, reply reply)
     {
-        auto* of = pending_;
-        while (of && of->number_ != number)
-            of = of->next_;
-        if (!of || !accepts(got, round))
+        auto* found = pending_;
+        while (found && found->number_ != number)
+            found = found->next_;
+        if (!found || !accepts(reply, round))
             return;
-        of->got_.emplace(std::move(got));
-        if (of->waiting_)
-            of->waiting_.resume();
+        found->reply_.emplace(std::move(reply));
+        if (found->waiting_)
+            found->waiting_.resume();
     }
 
     std::uint64_t replies_ = 0;

@@ -84,14 +84,14 @@ private:
                 // 2. List the children of the folder.
                 queue_position position;
                 co_await list_children(so_far.was_woken, listed, position);
-                if (position.what == queue_position::kind::absent) {
+                if (position.type == queue_position::kind::absent) {
                     // The node was removed from outside.
                     lose_node();
                     so_far.needs_folder = true;
                     continue;
                 }
                 // 4. Another node is ahead: wait for its removal. The event, or a poll, leads back to step 2.
-                if (position.what != queue_position::kind::first)
+                if (position.type != queue_position::kind::first)
                     co_await wait_for(source_of(position));
             }
             // 3. The node with the lowest number has the lock, if no other node can have the same number.
@@ -128,20 +128,20 @@ private:
         if (!counts_children(so_far.needs_folder) || is_contended())
             sender.shared_children(folder_, listed.expect());
 
-        const reply& got = co_await created;
-        if (got.what == status::no_node && folder_failure().what != status::access_denied) {
+        const reply& reply = co_await created;
+        if (reply.outcome == status::no_node && folder_failure().outcome != status::access_denied) {
             note_folder(folder_state::unknown);
             so_far.needs_folder = true;
             co_return;
         }
-        if (!is_ours(got))
-            co_await fail_with(got.what == status::no_node ? folder_failure() : got);
+        if (!is_ours(reply))
+            co_await fail_with(reply.outcome == status::no_node ? folder_failure() : reply);
         unanswered_in_ = 0;
-        state.node = got.text;
-        state.fence = static_cast<std::uint64_t>(got.stat.created_in);
-        note_folder(got.child_count > 1 ? folder_state::contended : folder_state::uncontended);
+        state.node = reply.text;
+        state.fence = static_cast<std::uint64_t>(reply.stat.created_in);
+        note_folder(reply.child_count > 1 ? folder_state::contended : folder_state::uncontended);
         // The count is 0 unless `requests::enter` has created the node.
-        is_alone = got.child_count == 1;
+        is_alone = reply.child_count == 1;
     }
     void send_creation(requests& sender, bool needs_folder, pending_reply& created)
     {
@@ -187,16 +187,16 @@ private:
             const auto* const recent = was_woken ? sender.recent_children(folder_, state_of(*claim_).fence) : nullptr;
             if (recent) {
                 position = recent->queue(config().layout).find(own_name(), claim_->max_holders());
-                if (position.what == queue_position::kind::first)
+                if (position.type == queue_position::kind::first)
                     co_return;
             }
             sender.shared_children(folder_, listed.expect());
         }
         const reply& children = co_await listed;
         // Other claims may wait behind this node, so the list is requested again as soon as possible.
-        if (children.what == status::unanswered && claim_->keeps_place())
+        if (children.outcome == status::unanswered && claim_->keeps_place())
             co_await begin_again();
-        if (!children.ok() && children.what != status::no_node)
+        if (!children.ok() && children.outcome != status::no_node)
             co_await fail_with(children);
         position = children.queue(config().layout).find(own_name(), claim_->max_holders());
     }
@@ -205,12 +205,12 @@ private:
     /// there is no node. It counts even if the operation has begun again meanwhile.
     [[nodiscard]] reply_handler note_failure(reply_handler then)
     {
-        return
-            [self = boost::intrusive_ptr(this), number = ++creation_count_, then = std::move(then)](reply got) mutable {
-                if (!got.ok() && got.what != status::unanswered && number == self->creation_count_)
-                    self->unanswered_in_ = 0;
-                then(std::move(got));
-            };
+        return [self = boost::intrusive_ptr(this), number = ++creation_count_, then = std::move(then)](
+                   reply reply) mutable {
+            if (!reply.ok() && reply.outcome != status::unanswered && number == self->creation_count_)
+                self->unanswered_in_ = 0;
+            then(std::move(reply));
+        };
     }
     /// Notes that the operation begins again, or ends, before the creation was answered.
     void note_lost_create()
@@ -229,14 +229,14 @@ private:
         pending_reply listed(*this);
         (co_await connected()).shared_children(folder_, listed.expect());
         const reply& children = co_await listed;
-        if (!children.ok() && children.what != status::no_node)
+        if (!children.ok() && children.outcome != status::no_node)
             co_await fail_with(children);
-        for (const auto& name : made_for(prefix_, children.names())) {
+        for (const auto& name : names_with_prefix(prefix_, children.names())) {
             const auto path = child_path(folder_, name);
             pending_reply found(*this);
             (co_await connected()).exists(path, found.expect());
             const reply& node = co_await found;
-            if (!node.ok() && node.what != status::no_node)
+            if (!node.ok() && node.outcome != status::no_node)
                 co_await fail_with(node);
             if (is_ours(node)) {
                 state.node = path;
@@ -256,13 +256,13 @@ private:
         make_folders(sender, bucket_folder(config(), claim_->key()));
         make_container(sender, folder_);
     }
-    void note_folder(folder_state how)
+    void note_folder(folder_state state)
     {
         auto& folders = sessions().folders();
-        folders.note(folder_, how);
+        folders.note(folder_, state);
         // The parent folder may be gone, too.
-        if (how == folder_state::unknown)
-            folders.note(bucket_folder(config(), claim_->key()), how);
+        if (state == folder_state::unknown)
+            folders.note(bucket_folder(config(), claim_->key()), state);
     }
 
     // The index of the claim's group. A lock that was reported as held has an index node. A claim that waits may have
@@ -283,31 +283,31 @@ private:
         const auto path = index_path(config(), *claim_);
         if (!first.is_expected())
             create_index_node(co_await connected(), first);
-        reply got = co_await first;
-        for (int attempts = 0; !got.ok(); ++attempts) {
+        reply index_reply = co_await first;
+        for (int attempts = 0; !index_reply.ok(); ++attempts) {
             if (attempts == max_attempts)
-                co_await fail_with(got.what == status::node_exists ? folder_failure() : got);
+                co_await fail_with(index_reply.outcome == status::node_exists ? folder_failure() : index_reply);
             requests& sender = co_await connected();
-            if (got.what == status::node_exists) {
+            if (index_reply.outcome == status::node_exists) {
                 pending_reply found(*this);
                 sender.exists(path, found.expect());
                 const reply& node = co_await found;
                 if (is_ours(node))
                     co_return;
-                if (!node.ok() && node.what != status::no_node)
+                if (!node.ok() && node.outcome != status::no_node)
                     co_await fail_with(node);
                 // The index node belongs to another session, and may last as long as that session.
                 if (node.ok())
                     (co_await connected()).remove(path, reply_handler());
-            } else if (got.what == status::no_node) {
+            } else if (index_reply.outcome == status::no_node) {
                 make_folders(sender, groups_folder(config()));
                 make_container(sender, group_folder(config(), claim_->owner().group));
             } else {
-                co_await fail_with(got);
+                co_await fail_with(index_reply);
             }
             pending_reply created(*this);
             create_index_node(co_await connected(), created);
-            got = co_await created;
+            index_reply = co_await created;
         }
     }
 
@@ -326,9 +326,9 @@ private:
     {
         pending_reply removed(*this);
         (co_await connected()).remove(state_of(*claim_).node, removed.expect());
-        const reply& got = co_await removed;
-        if (!got.ok() && got.what != status::no_node)
-            co_await fail_with(got);
+        const reply& reply = co_await removed;
+        if (!reply.ok() && reply.outcome != status::no_node)
+            co_await fail_with(reply);
         lose_node();
         (co_await connected()).remove(folder_, reply_handler());
     }
@@ -354,12 +354,12 @@ private:
 
     [[nodiscard]] static bool is_behind(const queue_position& position) noexcept
     {
-        return position.what == queue_position::kind::behind_one || position.what == queue_position::kind::behind_some;
+        return position.type == queue_position::kind::behind_one || position.type == queue_position::kind::behind_some;
     }
 
     [[nodiscard]] std::string source_of(const queue_position& position) const
     {
-        return position.what == queue_position::kind::behind_one
+        return position.type == queue_position::kind::behind_one
                    ? watches::of_node(child_path(folder_, position.predecessor))
                    : watches::of_children(folder_);
     }
@@ -373,9 +373,9 @@ private:
         } else {
             pending_reply removed(*this);
             (co_await connected()).remove(state.node, removed.expect());
-            const reply& got = co_await removed;
-            if (!got.ok() && got.what != status::no_node)
-                co_await fail_with(got);
+            const reply& reply = co_await removed;
+            if (!reply.ok() && reply.outcome != status::no_node)
+                co_await fail_with(reply);
             state.forget_node(sessions());
         }
         end();
@@ -439,7 +439,7 @@ private:
         return {};
     }
 
-    void failed(delivery, failure_ptr why) override
+    void failed(delivery, failure_ptr failure) override
     {
         auto& state = state_of(*claim_);
         note_lost_create();
@@ -447,9 +447,9 @@ private:
         const bool may_have_effect = !state.node.empty() || !state.creates.empty() || state.indexed;
         if (!may_have_effect)
             state.forget_node(sessions());
-        else if (why->code == errc::unavailable)
-            why = make_failure(errc::outcome_unknown, why->detail, why->cause);
-        done_(create_outcome::failed(std::move(why)));
+        else if (failure->code == errc::unavailable)
+            failure = make_failure(errc::outcome_unknown, failure->detail, failure->cause);
+        done_(create_outcome::failed(std::move(failure)));
     }
 
     const claim_ptr claim_;

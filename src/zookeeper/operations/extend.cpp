@@ -35,19 +35,19 @@ private:
                 then(&extend_operation::on_written));
     }
 
-    void on_written(const reply& got)
+    void on_written(const reply& reply)
     {
-        if (!got.ok() && got.what != status::no_node) {
-            end_failed(got);
+        if (!reply.ok() && reply.outcome != status::no_node) {
+            end_failed(reply);
             return;
         }
         // The requests of one session are carried out in order, so no earlier request can still take effect.
         claim_->clear_late_ttl();
         end();
-        done_({got.ok() ? extend_status::extended : extend_status::not_held, nullptr});
+        done_({reply.ok() ? extend_status::extended : extend_status::not_held, nullptr});
     }
 
-    void failed(delivery, failure_ptr why) override { done_({extend_status::failed, std::move(why)}); }
+    void failed(delivery, failure_ptr failure) override { done_({extend_status::failed, std::move(failure)}); }
 
     const claim_ptr claim_;
     const std::chrono::milliseconds ttl_;

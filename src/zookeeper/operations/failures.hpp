@@ -8,6 +8,6 @@
 namespace colock::inline v0::zookeeper::detail {
 
 /// Returns why a request has failed.
-[[nodiscard]] failure_ptr failure_of(const reply& answer);
+[[nodiscard]] failure_ptr failure_of(const reply& reply);
 
 } // namespace colock::inline v0::zookeeper::detail

@@ -33,21 +33,21 @@ void folder_operation::make_container(requests& sender, const std::string& folde
         then(&folder_operation::on_folder_reply, folder));
 }
 
-void folder_operation::on_folder_reply(const reply& got, const std::string& folder)
+void folder_operation::on_folder_reply(const reply& reply, const std::string& folder)
 {
     auto& folders = sessions().folders();
     // If access is denied, the folder exists, or no node of ours can exist in it. Another request would change
     // neither.
-    const bool exists = got.ok() || got.what == status::node_exists || got.what == status::access_denied;
+    const bool exists = reply.ok() || reply.outcome == status::node_exists || reply.outcome == status::access_denied;
     folders.note(folder, exists ? folder_state::uncontended : folder_state::unknown);
     // Any parent of the folder may be missing.
-    for (auto end = folder.rfind('/'); got.what == status::no_node && end != 0 && end != std::string::npos;
+    for (auto end = folder.rfind('/'); reply.outcome == status::no_node && end != 0 && end != std::string::npos;
         end = folder.rfind('/', end - 1))
         folders.note(folder.substr(0, end), folder_state::unknown);
-    if (got.what == status::refused && got.code == unimplemented)
+    if (reply.outcome == status::refused && reply.code == unimplemented)
         plain_folders_ = true;
-    else if (!got.ok() && got.what != status::node_exists && folder_failure_.what == status::no_node)
-        folder_failure_ = got;
+    else if (!reply.ok() && reply.outcome != status::node_exists && folder_failure_.outcome == status::no_node)
+        folder_failure_ = reply;
 }
 
 } // namespace colock::inline v0::zookeeper::detail

@@ -31,11 +31,11 @@ private:
     /// Notes whether a folder exists, by the reply to its own creation. The reply to the creation of the node is not
     /// used: a server that delays requests may carry out only the first ones of a write, and the next attempt has to
     /// continue after these.
-    void on_folder_reply(const reply& got, const std::string& folder);
+    void on_folder_reply(const reply& reply, const std::string& folder);
 
     /// The server does not support containers, so persistent folders are created instead.
     bool plain_folders_ = false;
-    reply folder_failure_{.what = status::no_node};
+    reply folder_failure_{.outcome = status::no_node};
 };
 
 } // namespace colock::inline v0::zookeeper::detail

@@ -38,17 +38,17 @@ struct candidate
 };
 
 /// Returns nullopt if the node waits, because the other holders of a semaphore have taken all of its places.
-std::optional<lock_status> status_of(const candidate& which, const reply& node)
+std::optional<lock_status> status_of(const candidate& candidate, const reply& node)
 {
     lock_status status;
-    status.key = which.key;
-    status.mode = which.node_role == role::shared ? lock_mode::shared : lock_mode::exclusive;
+    status.key = candidate.key;
+    status.mode = candidate.node_role == role::shared ? lock_mode::shared : lock_mode::exclusive;
     // The server removes no node because of its TTL, so no remaining time is reported.
     status.fence = static_cast<std::uint64_t>(node.stat.created_in);
-    if (auto known = parse_node_data(node.text)) {
-        if (known->max_holders > 0 && which.readers >= known->max_holders)
+    if (auto data = parse_node_data(node.text)) {
+        if (data->max_holders > 0 && candidate.readers >= data->max_holders)
             return std::nullopt;
-        remote::fill(status, std::move(known->who));
+        remote::fill(status, std::move(data->owner));
     }
     // Both times are by the clock of the server, not by that of the holder.
     status.created = remote::stored_time(node.stat.created_ms);
@@ -64,8 +64,8 @@ std::optional<lock_status> status_of(const candidate& which, const reply& node)
 class listing_operation : public request_operation
 {
 public:
-    listing_operation(operation_client& owner, listing_action action, filter which, completion<list_outcome> done)
-        : request_operation(owner), which_(std::move(which)), action_(action), done_(std::move(done))
+    listing_operation(operation_client& owner, listing_action action, filter filter, completion<list_outcome> done)
+        : request_operation(owner), filter_(std::move(filter)), action_(action), done_(std::move(done))
     {
     }
 
@@ -88,15 +88,15 @@ protected:
         done_({std::move(found_), nullptr, next()});
     }
     /// Returns false if the operation has ended because of this reply.
-    [[nodiscard]] bool check_reply(const reply& got)
+    [[nodiscard]] bool check_reply(const reply& reply)
     {
-        if (got.ok() || got.what == status::no_node)
+        if (reply.ok() || reply.outcome == status::no_node)
             return true;
-        end_failed(got);
+        end_failed(reply);
         return false;
     }
 
-    const filter which_;
+    const filter filter_;
     const listing_action action_;
     std::size_t pending_count_ = 0;
 
@@ -112,21 +112,21 @@ private:
         request_keys(*sender);
     }
 
-    void on_synced(const reply& got)
+    void on_synced(const reply& reply)
     {
-        if (check_reply(got))
+        if (check_reply(reply))
             finish_one();
     }
 
-    void on_children(const reply& got, const std::string& key)
+    void on_children(const reply& reply, const std::string& key)
     {
-        if (!check_reply(got))
+        if (!check_reply(reply))
             return;
         auto* const sender = get_requests();
         if (!sender)
             return;
         std::size_t readers = 0;
-        for (const auto name : got.queue(config().layout).front()) {
+        for (const auto name : reply.queue(config().layout).front()) {
             const auto at = parse_node(config().layout, name);
             candidate each{key, child_path(key_folder(config(), key), name), at->wants, readers++};
             ++pending_count_;
@@ -136,12 +136,12 @@ private:
         finish_one();
     }
 
-    void on_node(const reply& got, const candidate& which)
+    void on_node(const reply& reply, const candidate& candidate)
     {
-        if (!check_reply(got))
+        if (!check_reply(reply))
             return;
-        auto status = got.ok() ? status_of(which, got) : std::nullopt;
-        if (!status || !which_.matches(*status)) {
+        auto status = reply.ok() ? status_of(candidate, reply) : std::nullopt;
+        if (!status || !filter_.matches(*status)) {
             finish_one();
             return;
         }
@@ -149,16 +149,16 @@ private:
             found_.push_back(std::move(*status));
             finish_one();
         } else if (auto* const sender = get_requests()) {
-            sender->remove(which.node, then(&listing_operation::on_removed, std::move(*status)));
+            sender->remove(candidate.node, then(&listing_operation::on_removed, std::move(*status)));
         }
     }
 
-    void on_removed(const reply& got, const lock_status& of)
+    void on_removed(const reply& reply, const lock_status& status)
     {
-        if (!check_reply(got))
+        if (!check_reply(reply))
             return;
-        if (got.ok()) {
-            found_.push_back(of);
+        if (reply.ok()) {
+            found_.push_back(status);
             // A claim of this client that owned the node must not be granted because of an earlier list.
             if (auto* const sender = sessions().get_requests())
                 sender->forget_lists();
@@ -166,7 +166,7 @@ private:
         finish_one();
     }
 
-    void failed(delivery, failure_ptr why) override { done_({{}, std::move(why)}); }
+    void failed(delivery, failure_ptr failure) override { done_({{}, std::move(failure)}); }
 
     completion<list_outcome> done_;
     std::vector<lock_status> found_;
@@ -181,7 +181,7 @@ public:
     }
 
 private:
-    void request_keys(requests& sender) override { list_holders(sender, *which_.key); }
+    void request_keys(requests& sender) override { list_holders(sender, *filter_.key); }
     [[nodiscard]] std::string next() const override { return {}; }
 };
 
@@ -233,11 +233,11 @@ private:
         }
     }
 
-    void on_keys(const reply& got, const std::size_t& which)
+    void on_keys(const reply& reply, const std::size_t& index)
     {
-        if (!check_reply(got))
+        if (!check_reply(reply))
             return;
-        folders_[which] = first_names(got.names(), which == 0 ? from_.after : std::string());
+        folders_[index] = first_names(reply.names(), index == 0 ? from_.after : std::string());
         if (--unlisted_count_ == 0) {
             auto* const sender = get_requests();
             if (!sender)
@@ -255,7 +255,7 @@ private:
             const auto count = std::min(left, part.names.size());
             for (std::size_t i = 0; i < count; ++i) {
                 const auto key = decode_key(part.names[i]);
-                if (!which_.key_prefix || key->starts_with(*which_.key_prefix))
+                if (!filter_.key_prefix || key->starts_with(*filter_.key_prefix))
                     list_holders(sender, *key);
             }
             left -= count;
@@ -307,15 +307,15 @@ private:
         sender.children(folder_, then(&group_operation::on_index));
     }
 
-    void on_index(const reply& got)
+    void on_index(const reply& reply)
     {
-        if (!check_reply(got))
+        if (!check_reply(reply))
             return;
         auto* const sender = get_requests();
         if (!sender)
             return;
         std::set<std::string> keys;
-        for (const auto& name : got.names()) {
+        for (const auto& name : reply.names()) {
             if (auto key = indexed_key(name))
                 keys.insert(std::move(*key));
         }

@@ -19,10 +19,10 @@ struct node_data
     /// Time to live; 0: the lock is held until it is released.
     std::chrono::milliseconds ttl{};
     std::size_t max_holders = 0;
-    remote::stored_owner who{};
+    remote::stored_owner owner{};
 };
 /// Returns the data of the claim's node as text.
-[[nodiscard]] std::string format_node_data(const claim& of, std::chrono::milliseconds ttl);
+[[nodiscard]] std::string format_node_data(const claim& claim, std::chrono::milliseconds ttl);
 /// Returns nullopt if the data was not written by this library.
 [[nodiscard]] std::optional<node_data> parse_node_data(std::string_view text);
 

@@ -20,8 +20,8 @@ public:
     [[nodiscard]] bool has_no_waiters() const noexcept { return sources().empty(); }
 
 protected:
-    operation_client(settings checked, remote::request_queue::limits allowed, remote::request_queue::callbacks made)
-        : client_base(checked.deadlines(), allowed, std::move(made)), config_(std::move(checked))
+    operation_client(settings config, remote::request_queue::limits limits, remote::request_queue::callbacks callbacks)
+        : client_base(config.deadlines(), limits, std::move(callbacks)), config_(std::move(config))
     {
     }
 

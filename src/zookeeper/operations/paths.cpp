@@ -21,10 +21,10 @@ std::string key_folder(const settings& config, std::string_view key)
     return child_path(bucket_folder(config, key), encode_key(key));
 }
 
-std::string claim_prefix(const settings& config, const claim& of)
+std::string claim_prefix(const settings& config, const claim& claim)
 {
-    const auto wants = of.mode() == lock_mode::shared ? role::shared : role::exclusive;
-    return node_prefix(config.layout, of.token().hex(), wants);
+    const auto wants = claim.mode() == lock_mode::shared ? role::shared : role::exclusive;
+    return node_prefix(config.layout, claim.token().hex(), wants);
 }
 
 std::string groups_folder(const settings& config)
@@ -37,14 +37,14 @@ std::string group_folder(const settings& config, std::string_view id)
     return child_path(groups_folder(config), encode_key(id));
 }
 
-bool is_grouped(const settings& config, const claim& of) noexcept
+bool is_grouped(const settings& config, const claim& claim) noexcept
 {
-    return config.standard() && !of.owner().group.empty();
+    return config.standard() && !claim.owner().group.empty();
 }
 
-std::string index_path(const settings& config, const claim& of)
+std::string index_path(const settings& config, const claim& claim)
 {
-    return child_path(group_folder(config, of.owner().group), of.token().hex() + '~' + encode_key(of.key()));
+    return child_path(group_folder(config, claim.owner().group), claim.token().hex() + '~' + encode_key(claim.key()));
 }
 
 std::optional<std::string> indexed_key(std::string_view name)

@@ -52,19 +52,19 @@ private:
                 sender.remove(index_path(config(), *claim_), indexed.expect());
         }
         if (node.is_expected()) {
-            const reply& got = co_await node;
-            if (!is_gone(got))
-                co_await fail_with(got);
-            note_removed(got);
+            const reply& reply = co_await node;
+            if (!is_gone(reply))
+                co_await fail_with(reply);
+            note_removed(reply);
             state.forget_node(sessions());
         }
         if (indexed.is_expected()) {
-            const reply& got = co_await indexed;
+            const reply& reply = co_await indexed;
             // When `run` is called again, `is_released_` still tells whether the lock was released.
-            if (got.what == status::unanswered)
+            if (reply.outcome == status::unanswered)
                 co_await begin_again();
-            if (!is_gone(got))
-                co_await fail_with(got);
+            if (!is_gone(reply))
+                co_await fail_with(reply);
             sessions().note_removed(index_path(config(), *claim_));
             state.indexed = false;
         }
@@ -99,23 +99,26 @@ private:
         const reply& children = co_await listed;
         if (!is_gone(children))
             co_await fail_with(children);
-        for (const auto& name : made_for(claim_prefix(config(), *claim_), children.names())) {
+        for (const auto& name : names_with_prefix(claim_prefix(config(), *claim_), children.names())) {
             const auto path = child_path(folder, name);
             pending_reply removed(*this);
             (co_await connected()).remove(path, removed.expect());
-            const reply& got = co_await removed;
-            if (!is_gone(got))
-                co_await fail_with(got);
+            const reply& reply = co_await removed;
+            if (!is_gone(reply))
+                co_await fail_with(reply);
             sessions().note_removed(path);
-            note_removed(got);
+            note_removed(reply);
         }
         settle_creations(sessions(), *claim_);
         state_of(*claim_).forget_node(sessions());
     }
 
-    [[nodiscard]] static bool is_gone(const reply& got) noexcept { return got.ok() || got.what == status::no_node; }
+    [[nodiscard]] static bool is_gone(const reply& reply) noexcept
+    {
+        return reply.ok() || reply.outcome == status::no_node;
+    }
     /// The removal of a node that waited in the queue does not release a lock.
-    void note_removed(const reply& got) { is_released_ = is_released_ || (got.ok() && state_of(*claim_).granted); }
+    void note_removed(const reply& reply) { is_released_ = is_released_ || (reply.ok() && state_of(*claim_).granted); }
 
     [[nodiscard]] stop fail_in_doubt()
     {
@@ -128,16 +131,16 @@ private:
 
     /// Abandons the session if it has expired at the servers, because nothing more can be proven about its requests.
     /// The session is kept while other claims wait in it: if a server resumes it, they keep their places in the queue.
-    void failed(delivery, failure_ptr why) override
+    void failed(delivery, failure_ptr failure) override
     {
         state_of(*claim_).stop_waiting();
         if (owner_->has_no_waiters() && sessions().is_presumed_expired()) {
             sessions().leave_to_expire();
-            why = make_failure(why->code,
+            failure = make_failure(failure->code,
                 "no server has answered for a session timeout, after which the servers end the session by themselves",
                 errc::lost);
         }
-        done_({release_status::failed, std::move(why)});
+        done_({release_status::failed, std::move(failure)});
     }
 
     const claim_ptr claim_;

@@ -29,17 +29,17 @@ public:
         ++round_;
         begin();
     }
-    void fail(delivery how, failure_ptr why) final
+    void fail(delivery request_state, failure_ptr failure) final
     {
         has_ended_ = true;
-        failed(how, std::move(why));
+        failed(request_state, std::move(failure));
     }
 
 protected:
     /// Begins the operation. Called again if a request could not be sent.
     virtual void begin() = 0;
     /// Reports the failure. The operation has already ended.
-    virtual void failed(delivery how, failure_ptr why) = 0;
+    virtual void failed(delivery request_state, failure_ptr failure) = 0;
 
     [[nodiscard]] const settings& config() const noexcept { return owner_->config(); }
     [[nodiscard]] session_manager& sessions() const noexcept { return owner_->sessions(); }
@@ -57,24 +57,24 @@ protected:
     [[nodiscard]] reply_handler then(void (Operation::*member)(const reply&, const Context&...), Context... context)
     {
         return [self = boost::intrusive_ptr<Operation>(static_cast<Operation*>(this)), member, round = round_,
-                   ... context = std::move(context)](const reply& got) {
-            if (self->accepts(got, round))
-                (self.get()->*member)(got, context...);
+                   ... context = std::move(context)](const reply& reply) {
+            if (self->accepts(reply, round))
+                (self.get()->*member)(reply, context...);
         };
     }
     /// Number of the current round. Replies to requests of earlier rounds are ignored.
     [[nodiscard]] unsigned round() const noexcept { return round_; }
     /// Returns whether the operation continues with this reply. Otherwise it has ended, or begins again.
-    [[nodiscard]] bool accepts(const reply& got, unsigned round)
+    [[nodiscard]] bool accepts(const reply& reply, unsigned round)
     {
         if (has_ended_ || round_ != round)
             return false;
         // A request that the driver cannot send at all has a code of the driver, and would fail again.
-        if ((got.what == status::unsent && got.code == 0) || got.what == status::ended) {
+        if ((reply.outcome == status::unsent && reply.code == 0) || reply.outcome == status::ended) {
             restart();
             return false;
         }
-        if (got.what == status::batch_aborted) {
+        if (reply.outcome == status::batch_aborted) {
             batching_ = batching::forbidden;
             start();
             return false;
@@ -95,11 +95,11 @@ protected:
         has_ended_ = true;
         owner_->queue().on_ended(*this);
     }
-    void end_failed(const reply& answer)
+    void end_failed(const reply& reply)
     {
         const operation_ptr kept(this);
         end();
-        failed(answer.what == status::unanswered ? delivery::unanswered : delivery::answered, failure_of(answer));
+        failed(reply.outcome == status::unanswered ? delivery::unanswered : delivery::answered, failure_of(reply));
     }
 
     const std::shared_ptr<operation_client> owner_;

@@ -34,25 +34,25 @@ private:
         sender->exists(state->node, then(&valid_operation::on_reply));
     }
 
-    void on_synced(const reply& got) { check_reply(got); }
-    void on_reply(const reply& got)
+    void on_synced(const reply& reply) { check_reply(reply); }
+    void on_reply(const reply& reply)
     {
-        if (!check_reply(got))
+        if (!check_reply(reply))
             return;
-        const bool is_ours = got.ok() && got.stat.ephemeral_owner == sessions().id();
+        const bool is_ours = reply.ok() && reply.stat.ephemeral_owner == sessions().id();
         end();
         done_({is_ours, nullptr});
     }
 
     /// A missing node is an answer, too. Ends the operation and returns false if the server has not answered.
-    bool check_reply(const reply& got)
+    bool check_reply(const reply& reply)
     {
-        if (got.ok() || got.what == status::no_node)
+        if (reply.ok() || reply.outcome == status::no_node)
             return true;
-        end_failed(got);
+        end_failed(reply);
         return false;
     }
-    void failed(delivery, failure_ptr why) override { done_({false, std::move(why)}); }
+    void failed(delivery, failure_ptr failure) override { done_({false, std::move(failure)}); }
 
     const claim_ptr claim_;
     completion<valid_outcome> done_;

@@ -25,12 +25,12 @@ public:
         contended,
     };
 
-    void note(std::string_view folder, state how)
+    void note(std::string_view folder, state new_state)
     {
         if (table_.empty())
             table_.resize(size);
         const auto hash = std::hash<std::string_view>()(folder);
-        table_[hash % size] = sign_of(hash) | static_cast<std::uint32_t>(how);
+        table_[hash % size] = sign_of(hash) | static_cast<std::uint32_t>(new_state);
     }
     [[nodiscard]] state find(std::string_view folder) const noexcept
     {

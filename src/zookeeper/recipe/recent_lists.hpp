@@ -67,9 +67,9 @@ private:
         time_point arrived;
     };
 
-    [[nodiscard]] static bool is_old(const entry& which, time_point now) noexcept
+    [[nodiscard]] static bool is_old(const entry& list, time_point now) noexcept
     {
-        return now - which.arrived >= max_age;
+        return now - list.arrived >= max_age;
     }
 
     std::map<std::string, entry, std::less<>> lists_;

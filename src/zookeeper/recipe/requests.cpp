@@ -22,9 +22,9 @@ constexpr std::size_t max_request_size = std::size_t{256} * 1024;
 constexpr std::ptrdiff_t max_sent_per_flush = 256;
 
 /// Returns the outcome of a transaction as the reply to one of its members.
-reply outcome_only(const reply& got)
+reply outcome_only(const reply& reply)
 {
-    return {.what = got.what, .code = got.code};
+    return {.outcome = reply.outcome, .code = reply.code};
 }
 
 } // namespace
@@ -41,29 +41,29 @@ public:
 
     void add(pending_request& each)
     {
-        members_.push_back({.first = changes_.size(), .what = each.what, .done = std::move(each.driver_request->done)});
-        if (each.what == kind::leave) {
-            changes_.push_back({.what = change::kind::remove, .path = std::move(each.path)});
+        members_.push_back({.first = changes_.size(), .type = each.type, .done = std::move(each.driver_request->done)});
+        if (each.type == kind::leave) {
+            changes_.push_back({.type = change::kind::remove, .path = std::move(each.path)});
             return;
         }
-        changes_.push_back({.what = change::kind::create,
+        changes_.push_back({.type = change::kind::create,
             .path = each.path + '/' + each.name,
             .data = std::move(each.data),
             .lifetime = node_kind::ephemeral_sequential});
         // The reply to this write contains the number of nodes in the folder and the number of the transaction.
-        changes_.push_back({.what = change::kind::write, .path = std::move(each.path)});
+        changes_.push_back({.type = change::kind::write, .path = std::move(each.path)});
     }
     [[nodiscard]] std::vector<change> take_changes() noexcept { return std::exchange(changes_, {}); }
 
-    void operator()(reply got)
+    void operator()(reply transaction_reply)
     {
-        if (got.ok())
-            complete_successful(got);
-        else if (got.what < status::unsent)
-            complete_failed(got);
+        if (transaction_reply.ok())
+            complete_successful(transaction_reply);
+        else if (transaction_reply.outcome < status::unsent)
+            complete_failed(transaction_reply);
         else
             for (auto& each : members_)
-                complete(each, outcome_only(got));
+                complete(each, outcome_only(transaction_reply));
     }
 
 private:
@@ -71,42 +71,42 @@ private:
     {
         /// Index of the first change of this member.
         std::size_t first;
-        kind what;
+        kind type;
         reply_handler done;
     };
 
-    static void complete(member& which, reply answer)
+    static void complete(member& receiver, reply reply)
     {
-        if (which.done)
-            which.done(std::move(answer));
+        if (receiver.done)
+            receiver.done(std::move(reply));
     }
-    void complete_successful(reply& got)
+    void complete_successful(reply& transaction_reply)
     {
         for (auto& each : members_) {
-            reply own{.what = status::ok};
-            if (each.what == kind::enter) {
-                const auto& folder = got.members[each.first + 1].stat;
-                own.text = std::move(got.members[each.first].text);
+            reply own{.outcome = status::ok};
+            if (each.type == kind::enter) {
+                const auto& folder = transaction_reply.members[each.first + 1].stat;
+                own.text = std::move(transaction_reply.members[each.first].text);
                 own.stat = {.created_in = folder.modified_in, .ephemeral_owner = session_};
                 own.child_count = folder.children;
             }
             complete(each, std::move(own));
         }
     }
-    void complete_failed(const reply& got)
+    void complete_failed(const reply& transaction_reply)
     {
         std::vector<int> codes;
-        for (const auto& each : got.members)
+        for (const auto& each : transaction_reply.members)
             codes.push_back(each.code);
-        const auto failed_member = outcome_of(got.code, codes).failed_member;
+        const auto failed_member = outcome_of(transaction_reply.code, codes).failed_member;
         for (std::size_t i = 0; i < members_.size(); ++i) {
             const auto end = i + 1 < members_.size() ? members_[i + 1].first : codes.size();
             if (failed_member && *failed_member >= members_[i].first && *failed_member < end)
-                complete(members_[i], outcome_only(got.members[*failed_member]));
+                complete(members_[i], outcome_only(transaction_reply.members[*failed_member]));
             else if (members_.size() == 1)
-                complete(members_[i], outcome_only(got));
+                complete(members_[i], outcome_only(transaction_reply));
             else
-                complete(members_[i], {.what = status::batch_aborted});
+                complete(members_[i], {.outcome = status::batch_aborted});
         }
     }
 
@@ -115,26 +115,26 @@ private:
     std::vector<member> members_;
 };
 
-void requests::submit(pending_request added, reply_handler done)
+void requests::submit(pending_request pending, reply_handler done)
 {
-    constexpr std::array writing{kind::enter, kind::leave, kind::create, kind::remove, kind::write, kind::multi};
-    const bool writes = std::ranges::find(writing, added.what) != writing.end();
-    added.driver_request = std::make_unique<request>(std::move(done), writes);
-    std::size_t size = added.path.size() + added.name.size() + added.data.size();
-    for (const auto& each : added.changes)
+    constexpr std::array write_types{kind::enter, kind::leave, kind::create, kind::remove, kind::write, kind::multi};
+    const bool writes = std::ranges::find(write_types, pending.type) != write_types.end();
+    pending.driver_request = std::make_unique<request>(std::move(done), writes);
+    std::size_t size = pending.path.size() + pending.name.size() + pending.data.size();
+    for (const auto& each : pending.changes)
         size += each.path.size() + each.data.size();
     if (size > max_request_size)
-        refuse(std::move(added.driver_request), status::refused);
+        refuse(std::move(pending.driver_request), status::refused);
     else if (transport_.take_request())
-        waiting_.push_back(std::move(added));
+        waiting_.push_back(std::move(pending));
     else
-        refuse(std::move(added.driver_request), status::unsent);
+        refuse(std::move(pending.driver_request), status::unsent);
 }
 
-void requests::refuse(std::unique_ptr<request> unsent, status why)
+void requests::refuse(std::unique_ptr<request> request, status outcome)
 {
-    unsent->answer.what = why;
-    transport_.complete_later(std::move(unsent));
+    request->answer.outcome = outcome;
+    transport_.complete_later(std::move(request));
 }
 
 void requests::refuse_unsent()
@@ -152,18 +152,18 @@ void requests::refuse_unsent()
 
 void requests::shared_children(const std::string& path, reply_handler done)
 {
-    auto added = std::make_unique<request>(std::move(done), false);
+    auto new_request = std::make_unique<request>(std::move(done), false);
     if (path.size() > max_request_size)
-        return refuse(std::move(added), status::refused);
+        return refuse(std::move(new_request), status::refused);
     if (!transport_.take_request())
-        return refuse(std::move(added), status::unsent);
+        return refuse(std::move(new_request), status::unsent);
     auto& list = lists_[path];
     if (list.waiting.empty() && !list.is_in_flight)
         ++waiting_list_count_;
-    list.waiting.push_back(std::move(added));
+    list.waiting.push_back(std::move(new_request));
 }
 
-void requests::send_lists(zk_client& by)
+void requests::send_lists(zk_client& driver)
 {
     if (waiting_list_count_ == 0)
         return;
@@ -172,17 +172,17 @@ void requests::send_lists(zk_client& by)
         if (list.waiting.empty() || std::exchange(list.is_in_flight, true))
             continue;
         // The lambda may capture `this`: the session owns this object, and calls completions only while it exists.
-        auto answered = [this, folder = path, waiting = std::exchange(list.waiting, {})](
-                            const reply& got) mutable { list_answered(folder, std::move(waiting), got); };
-        by.children(path, false, std::make_unique<request>(std::move(answered), false));
+        auto handler = [this, folder = path, waiting = std::exchange(list.waiting, {})](
+                           const reply& reply) mutable { list_answered(folder, std::move(waiting), reply); };
+        driver.children(path, false, std::make_unique<request>(std::move(handler), false));
     }
 }
 
 /// If several callers share the list, they are completed in later handlers, so that many callers do not block the event
 /// loop.
-void requests::list_answered(const std::string& path, std::vector<std::unique_ptr<request>> waiting, const reply& got)
+void requests::list_answered(const std::string& path, std::vector<std::unique_ptr<request>> waiting, const reply& reply)
 {
-    recent_lists_.note(path, got, lease_clock::now());
+    recent_lists_.note(path, reply, lease_clock::now());
     const auto found = lists_.find(path);
     found->second.is_in_flight = false;
     if (found->second.waiting.empty()) {
@@ -196,11 +196,11 @@ void requests::list_answered(const std::string& path, std::vector<std::unique_pt
     }
     if (waiting.size() == 1) {
         if (waiting.front()->done)
-            waiting.front()->done(got);
+            waiting.front()->done(reply);
         return;
     }
     for (auto& each : waiting) {
-        each->answer = got;
+        each->answer = reply;
         transport_.complete_later(std::move(each));
     }
 }
@@ -209,8 +209,8 @@ bool requests::flush()
 {
     if (empty())
         return false;
-    auto* const by = transport_.sender();
-    if (!by) {
+    auto* const driver = transport_.sender();
+    if (!driver) {
         refuse_unsent();
         return false;
     }
@@ -220,17 +220,17 @@ bool requests::flush()
         waiting_.assign(std::move_iterator(rest), std::move_iterator(all.end()));
         all.erase(rest, all.end());
     }
-    send_batches(*by, all);
+    send_batches(*driver, all);
     for (auto& each : all) {
         if (!is_batchable(each))
-            send(*by, each);
+            send(*driver, each);
     }
     all.clear();
     if (!waiting_.empty())
         return true;
     waiting_ = std::move(all);
     // A list must see the effects of every request that was made before it.
-    send_lists(*by);
+    send_lists(*driver);
     return false;
 }
 
@@ -249,80 +249,80 @@ driver_report_list requests::take_unsent() noexcept
     return all;
 }
 
-bool requests::is_batchable(const pending_request& which) noexcept
+bool requests::is_batchable(const pending_request& pending) noexcept
 {
-    return which.what == kind::enter || which.what == kind::leave;
+    return pending.type == kind::enter || pending.type == kind::leave;
 }
 
-void requests::send_batches(zk_client& by, std::vector<pending_request>& all)
+void requests::send_batches(zk_client& driver, std::vector<pending_request>& all)
 {
     if (all.size() == 1 && is_batchable(all.front())) {
-        send_batch(by, all, std::array{std::size_t{0}});
+        send_batch(driver, all, std::array{std::size_t{0}});
         return;
     }
-    std::vector<std::size_t> which;
-    std::vector<batch_item> ready;
+    std::vector<std::size_t> indexes;
+    std::vector<batch_item> items;
     for (std::size_t i = 0; i < all.size(); ++i) {
         const auto& each = all[i];
         if (!is_batchable(each))
             continue;
-        const bool enters = each.what == kind::enter;
-        which.push_back(i);
-        ready.push_back({.parent = each.path,
+        const bool enters = each.type == kind::enter;
+        indexes.push_back(i);
+        items.push_back({.parent = each.path,
             .creates = enters,
             .operations = enters ? std::size_t{2} : std::size_t{1},
             .bytes = 2 * each.path.size() + each.name.size() + each.data.size(),
-            .is_alone = each.with == batching::forbidden});
+            .is_alone = each.batching_mode == batching::forbidden});
     }
-    for (auto& members : make_batches(ready)) {
+    for (auto& members : make_batches(items)) {
         for (auto& each : members)
-            each = which[each];
-        send_batch(by, all, members);
+            each = indexes[each];
+        send_batch(driver, all, members);
     }
 }
 
-void requests::send_batch(zk_client& by, std::vector<pending_request>& all, std::span<const std::size_t> members)
+void requests::send_batch(zk_client& driver, std::vector<pending_request>& all, std::span<const std::size_t> members)
 {
     auto& first = all[members.front()];
-    if (members.size() == 1 && first.what == kind::leave) {
-        by.remove(first.path, std::move(first.driver_request));
+    if (members.size() == 1 && first.type == kind::leave) {
+        driver.remove(first.path, std::move(first.driver_request));
         return;
     }
-    batch joined(by.session_id(), members.size());
+    batch joined(driver.session_id(), members.size());
     for (const auto i : members)
         joined.add(all[i]);
     const auto changes = joined.take_changes();
     auto driver_request = std::make_unique<request>(std::move(joined), true);
     driver_request->size = static_cast<int>(members.size());
-    by.multi(changes, std::move(driver_request));
+    driver.multi(changes, std::move(driver_request));
 }
 
-void requests::send(zk_client& by, pending_request& which)
+void requests::send(zk_client& driver, pending_request& pending)
 {
-    auto& sent = which.driver_request;
-    switch (which.what) {
+    auto& request = pending.driver_request;
+    switch (pending.type) {
     case kind::create:
-        by.create(which.path, which.data, which.lifetime, std::move(sent));
+        driver.create(pending.path, pending.data, pending.lifetime, std::move(request));
         return;
     case kind::remove:
-        by.remove(which.path, std::move(sent));
+        driver.remove(pending.path, std::move(request));
         return;
     case kind::write:
-        by.write(which.path, which.data, std::move(sent));
+        driver.write(pending.path, pending.data, std::move(request));
         return;
     case kind::read:
     case kind::read_and_watch:
-        by.read(which.path, which.what == kind::read_and_watch, std::move(sent));
+        driver.read(pending.path, pending.type == kind::read_and_watch, std::move(request));
         return;
     case kind::children:
     case kind::children_and_watch:
-        by.children(which.path, which.what == kind::children_and_watch, std::move(sent));
+        driver.children(pending.path, pending.type == kind::children_and_watch, std::move(request));
         return;
     case kind::exists:
-        by.exists(which.path, std::move(sent));
+        driver.exists(pending.path, std::move(request));
         return;
     case kind::multi:
-        by.multi(which.changes, std::move(sent));
+        driver.multi(pending.changes, std::move(request));
         return;
     case kind::enter:
     case kind::leave:
@@ -331,65 +331,69 @@ void requests::send(zk_client& by, pending_request& which)
 }
 
 void requests::enter(
-    const std::string& folder, std::string_view name, std::string_view data, batching with, reply_handler done)
+    const std::string& folder, std::string_view name, std::string_view data, batching batching_mode, reply_handler done)
 {
-    submit({.what = kind::enter, .with = with, .path = folder, .name = std::string(name), .data = std::string(data)},
+    submit({.type = kind::enter,
+               .batching_mode = batching_mode,
+               .path = folder,
+               .name = std::string(name),
+               .data = std::string(data)},
         std::move(done));
 }
 
-void requests::leave(const std::string& path, batching with, reply_handler done)
+void requests::leave(const std::string& path, batching batching_mode, reply_handler done)
 {
-    submit({.what = kind::leave, .with = with, .path = path}, std::move(done));
+    submit({.type = kind::leave, .batching_mode = batching_mode, .path = path}, std::move(done));
 }
 
 void requests::create(const std::string& path, std::string_view data, node_kind lifetime, reply_handler done)
 {
-    submit({.what = kind::create, .lifetime = lifetime, .path = path, .data = std::string(data)}, std::move(done));
+    submit({.type = kind::create, .lifetime = lifetime, .path = path, .data = std::string(data)}, std::move(done));
 }
 
 void requests::remove(const std::string& path, reply_handler done)
 {
-    submit({.what = kind::remove, .path = path}, std::move(done));
+    submit({.type = kind::remove, .path = path}, std::move(done));
 }
 
 void requests::write(const std::string& path, std::string_view data, reply_handler done)
 {
-    submit({.what = kind::write, .path = path, .data = std::string(data)}, std::move(done));
+    submit({.type = kind::write, .path = path, .data = std::string(data)}, std::move(done));
 }
 
 void requests::read(const std::string& path, reply_handler done)
 {
-    submit({.what = kind::read, .path = path}, std::move(done));
+    submit({.type = kind::read, .path = path}, std::move(done));
 }
 
 void requests::read_and_watch(const std::string& path, reply_handler done)
 {
-    submit({.what = kind::read_and_watch, .path = path}, std::move(done));
+    submit({.type = kind::read_and_watch, .path = path}, std::move(done));
 }
 
 void requests::children(const std::string& path, reply_handler done)
 {
-    submit({.what = kind::children, .path = path}, std::move(done));
+    submit({.type = kind::children, .path = path}, std::move(done));
 }
 
 void requests::children_and_watch(const std::string& path, reply_handler done)
 {
     // The lambda may capture `this`, as in `send_lists`.
-    submit({.what = kind::children_and_watch, .path = path},
-        [this, folder = path, then = std::move(done)](reply got) mutable {
-            recent_lists_.note(folder, got, lease_clock::now());
-            then(std::move(got));
+    submit({.type = kind::children_and_watch, .path = path},
+        [this, folder = path, then = std::move(done)](reply reply) mutable {
+            recent_lists_.note(folder, reply, lease_clock::now());
+            then(std::move(reply));
         });
 }
 
 void requests::exists(const std::string& path, reply_handler done)
 {
-    submit({.what = kind::exists, .path = path}, std::move(done));
+    submit({.type = kind::exists, .path = path}, std::move(done));
 }
 
 void requests::sync(const std::string& path, reply_handler done)
 {
-    multi({{.what = change::kind::check, .path = path}}, std::move(done));
+    multi({{.type = change::kind::check, .path = path}}, std::move(done));
 }
 
 void requests::multi(std::vector<change> changes, reply_handler done)
@@ -399,12 +403,12 @@ void requests::multi(std::vector<change> changes, reply_handler done)
     if (changes.empty() || !are_valid_paths)
         refuse(std::make_unique<request>(std::move(done), false), status::refused);
     else
-        submit({.what = kind::multi, .changes = std::move(changes)}, std::move(done));
+        submit({.type = kind::multi, .changes = std::move(changes)}, std::move(done));
 }
 
-void make_nodes(requests& by, const std::string& path)
+void make_nodes(requests& sender, const std::string& path)
 {
-    const auto make = [&](const std::string& which) { by.create(which, {}, node_kind::persistent, reply_handler()); };
+    const auto make = [&](const std::string& node) { sender.create(node, {}, node_kind::persistent, reply_handler()); };
     for (std::size_t end = path.find('/', 1); end != std::string::npos; end = path.find('/', end + 1))
         make(path.substr(0, end));
     make(path);

@@ -46,7 +46,7 @@ public:
         /// Returns null if no request can be sent any more.
         [[nodiscard]] virtual zk_client* sender() = 0;
         /// Completes a request later. The request has been answered, or was not sent.
-        virtual void complete_later(std::unique_ptr<request> answered) = 0;
+        virtual void complete_later(std::unique_ptr<request> request) = 0;
 
     protected:
         ~transport() = default;
@@ -56,9 +56,9 @@ public:
 
     /// Creates an ephemeral sequential node in a folder. Also writes to the folder, which must have no data of its own.
     /// The reply contains the number of nodes in the folder, counted in the same transaction.
-    void enter(
-        const std::string& folder, std::string_view name, std::string_view data, batching with, reply_handler done);
-    void leave(const std::string& path, batching with, reply_handler done);
+    void enter(const std::string& folder, std::string_view name, std::string_view data, batching batching_mode,
+        reply_handler done);
+    void leave(const std::string& path, batching batching_mode, reply_handler done);
 
     void create(const std::string& path, std::string_view data, node_kind lifetime, reply_handler done);
     void remove(const std::string& path, reply_handler done);
@@ -116,8 +116,8 @@ private:
     };
     struct pending_request
     {
-        kind what;
-        batching with = batching::forbidden;
+        kind type;
+        batching batching_mode = batching::forbidden;
         node_kind lifetime = node_kind::persistent;
         /// Path of the node, or of its folder if the request is `enter`.
         std::string path{};
@@ -136,15 +136,15 @@ private:
         bool is_in_flight = false;
     };
 
-    void submit(pending_request added, reply_handler done);
-    void send_lists(zk_client& by);
-    void list_answered(const std::string& path, std::vector<std::unique_ptr<request>> waiting, const reply& got);
-    void refuse(std::unique_ptr<request> unsent, status why);
-    [[nodiscard]] static bool is_batchable(const pending_request& which) noexcept;
-    void send_batches(zk_client& by, std::vector<pending_request>& all);
+    void submit(pending_request pending, reply_handler done);
+    void send_lists(zk_client& driver);
+    void list_answered(const std::string& path, std::vector<std::unique_ptr<request>> waiting, const reply& reply);
+    void refuse(std::unique_ptr<request> request, status outcome);
+    [[nodiscard]] static bool is_batchable(const pending_request& pending) noexcept;
+    void send_batches(zk_client& driver, std::vector<pending_request>& all);
     /// \param members indexes of the requests in `all`
-    static void send_batch(zk_client& by, std::vector<pending_request>& all, std::span<const std::size_t> members);
-    static void send(zk_client& by, pending_request& which);
+    static void send_batch(zk_client& driver, std::vector<pending_request>& all, std::span<const std::size_t> members);
+    static void send(zk_client& driver, pending_request& pending);
 
     transport& transport_;
     std::vector<pending_request> waiting_;
@@ -155,6 +155,6 @@ private:
 };
 
 /// Creates a node and its parents, as far as they do not exist. Reports nothing.
-void make_nodes(requests& by, const std::string& path);
+void make_nodes(requests& sender, const std::string& path);
 
 } // namespace colock::inline v0::zookeeper::detail

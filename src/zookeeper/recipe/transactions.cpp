@@ -50,7 +50,7 @@ private:
 
 } // namespace
 
-std::vector<std::vector<std::size_t>> make_batches(std::span<const batch_item> ready, batch_limits limits)
+std::vector<std::vector<std::size_t>> make_batches(std::span<const batch_item> items, batch_limits limits)
 {
     std::vector<std::vector<std::size_t>> batches;
     open_batch open(limits);
@@ -58,8 +58,8 @@ std::vector<std::vector<std::size_t>> make_batches(std::span<const batch_item> r
         if (auto members = open.take(); !members.empty())
             batches.push_back(std::move(members));
     };
-    for (std::size_t i = 0; i < ready.size(); ++i) {
-        const auto& each = ready[i];
+    for (std::size_t i = 0; i < items.size(); ++i) {
+        const auto& each = items[i];
         if (each.is_alone || !open.takes(each))
             close();
         open.add(i, each);

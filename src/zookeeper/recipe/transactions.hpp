@@ -33,7 +33,7 @@ struct batch_limits
 /// Returns which items share a transaction, in their order. All creations of a transaction share one transaction
 /// number, from which fencing tokens are made. So no transaction contains two creations in one folder.
 [[nodiscard]] std::vector<std::vector<std::size_t>> make_batches(
-    std::span<const batch_item> ready, batch_limits limits = {});
+    std::span<const batch_item> items, batch_limits limits = {});
 
 /// Outcome of a transaction, which is carried out completely or not at all.
 struct multi_outcome

@@ -19,10 +19,10 @@ namespace colock::inline v0::zookeeper::detail {
 
 using remote::max_per_handler;
 
-void watches::wake(remote::wait_sources::completions ended)
+void watches::wake(remote::wait_sources::completions completions)
 {
     const bool is_waking = !ended_waits_.empty();
-    std::ranges::move(ended, std::back_inserter(ended_waits_));
+    std::ranges::move(completions, std::back_inserter(ended_waits_));
     if (!is_waking)
         wake_some();
 }
@@ -38,55 +38,55 @@ void watches::wake_some()
         asio::post(strand_, [self = owner_.keep(*this)] { self->wake_some(); });
 }
 
-bool watches::set_some(requests& by, remote::connection_number session)
+bool watches::set_some(requests& sender, remote::connection_number session)
 {
     forget_unused();
-    const auto asked = sources_.take_unrequested(max_per_handler);
-    for (const auto& each : asked) {
+    const auto sources = sources_.take_unrequested(max_per_handler);
+    for (const auto& each : sources) {
         auto done = [self = owner_.keep(*this), each, session](
-                        const reply& answer) { self->on_reply(each, session, answer); };
+                        const reply& reply) { self->on_reply(each, session, reply); };
         if (is_of_children(each->name))
-            by.children_and_watch(each->name.substr(0, each->name.size() - 1), std::move(done));
+            sender.children_and_watch(each->name.substr(0, each->name.size() - 1), std::move(done));
         else
-            by.read_and_watch(each->name, std::move(done));
+            sender.read_and_watch(each->name, std::move(done));
     }
-    return asked.size() == max_per_handler;
+    return sources.size() == max_per_handler;
 }
 
 void watches::on_reply(
-    const remote::wait_sources::source_ptr& which, remote::connection_number session, const reply& answer)
+    const remote::wait_sources::source_ptr& source, remote::connection_number session, const reply& reply)
 {
     // A request that was cut off is sent again in the next round. If the request was refused, or the node does not
     // exist, something may have changed, so the waiters check again.
-    if (answer.what >= status::unsent)
+    if (reply.outcome >= status::unsent)
         return;
     // A folder that does not exist is not watched, but may be created at any time. A node that is gone never comes
     // back.
-    if (answer.what == status::no_node && is_of_children(which->name))
-        wake(sources_.deactivate_and_wake({which->name}));
-    else if (answer.ok() && is_of_children(which->name))
-        folder_listed(which, session, answer);
+    if (reply.outcome == status::no_node && is_of_children(source->name))
+        wake(sources_.deactivate_and_wake({source->name}));
+    else if (reply.ok() && is_of_children(source->name))
+        folder_listed(source, session, reply);
     // The node exists, as its waiters have already seen.
-    else if (answer.ok())
-        wake(sources_.activate_unchanged(which, session));
+    else if (reply.ok())
+        wake(sources_.activate_unchanged(source, session));
     else
-        wake(sources_.activate({which}));
+        wake(sources_.activate({source}));
 }
 
 void watches::folder_listed(
-    const remote::wait_sources::source_ptr& which, remote::connection_number session, const reply& answer)
+    const remote::wait_sources::source_ptr& source, remote::connection_number session, const reply& reply)
 {
-    const auto front = answer.queue(layout_).front();
+    const auto front = reply.queue(layout_).front();
     std::unordered_map<std::string_view, std::size_t> places;
     places.reserve(front.size());
     for (const auto name : front)
         places.emplace(name.substr(0, 2 * token::size), places.size());
     // A claim that is not at the front has lost its node, or waits behind an exclusive one.
-    const auto concerns = [&](const claim& who) {
-        const auto place = places.find(who.token().hex());
-        return place == places.end() || place->second < who.max_holders();
+    const auto concerns = [&](const claim& claim) {
+        const auto place = places.find(claim.token().hex());
+        return place == places.end() || place->second < claim.max_holders();
     };
-    wake(sources_.activate_for(which, session, static_cast<std::uint64_t>(answer.stat.children_modified_in), concerns));
+    wake(sources_.activate_for(source, session, static_cast<std::uint64_t>(reply.stat.children_modified_in), concerns));
 }
 
 bool watches::changed(std::string_view path)

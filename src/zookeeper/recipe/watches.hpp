@@ -19,9 +19,10 @@ namespace colock::inline v0::zookeeper::detail {
 class watches
 {
 public:
-    /// \param how layout of the folders that are watched
-    watches(const asio::any_io_executor& strand, remote::client_base& owner, remote::wait_sources& sources, layout how)
-        : strand_(strand), owner_(owner), sources_(sources), layout_(how)
+    /// \param layout layout of the folders that are watched
+    watches(
+        const asio::any_io_executor& strand, remote::client_base& owner, remote::wait_sources& sources, layout layout)
+        : strand_(strand), owner_(owner), sources_(sources), layout_(layout)
     {
     }
 
@@ -31,7 +32,7 @@ public:
     [[nodiscard]] static bool is_of_children(std::string_view source) { return source.ends_with('/'); }
 
     /// Sets some of the missing watches, in the session with the number `session`. Returns true if there may be more.
-    [[nodiscard]] bool set_some(requests& by, remote::connection_number session);
+    [[nodiscard]] bool set_some(requests& sender, remote::connection_number session);
     /// Forgets some of the nodes that no claim is interested in. Their watches are not removed: a watch ends with its
     /// node.
     void forget_unused();
@@ -43,14 +44,14 @@ public:
 
 private:
     void on_reply(
-        const remote::wait_sources::source_ptr& which, remote::connection_number session, const reply& answer);
+        const remote::wait_sources::source_ptr& source, remote::connection_number session, const reply& reply);
 
     /// Wakes the claims that wait for any of several nodes, as far as there is room.
     void folder_listed(
-        const remote::wait_sources::source_ptr& which, remote::connection_number session, const reply& answer);
+        const remote::wait_sources::source_ptr& source, remote::connection_number session, const reply& reply);
 
     /// Ends waits, a limited number in one handler, because thousands of claims may wait for one node.
-    void wake(remote::wait_sources::completions ended);
+    void wake(remote::wait_sources::completions completions);
     void wake_some();
 
     const asio::any_io_executor strand_;

@@ -23,14 +23,14 @@ constexpr remote::liveness::limits beat_limits{.before_first_data = max_connect_
 
 } // namespace
 
-heartbeat::heartbeat(session_terms agreed, duration connect_timeout) noexcept
-    : connect_timeout_(connect_timeout), expiry_(agreed), liveness_(beat_limits)
+heartbeat::heartbeat(session_terms terms, duration connect_timeout) noexcept
+    : connect_timeout_(connect_timeout), expiry_(terms), liveness_(beat_limits)
 {
 }
 
 heartbeat::duration heartbeat::check_interval() const noexcept
 {
-    auto interval = expiry_.agreed().timeout / checks_per_timeout;
+    auto interval = expiry_.terms().timeout / checks_per_timeout;
     if (phase_ == phase::opening)
         interval = std::min(interval, connect_timeout_ / max_connect_checks);
     return std::max<duration>(interval, 1ms);
@@ -43,14 +43,14 @@ void heartbeat::on_connecting() noexcept
     reply_count_ = 0;
 }
 
-void heartbeat::on_connected(time_point sent, session_terms agreed)
+void heartbeat::on_connected(time_point sent_at, session_terms terms)
 {
     phase_ = phase::open;
     liveness_ = remote::liveness(beat_limits);
     reply_count_ = 1;
     is_beat_in_flight_ = false;
     next_beat_ = time_point::min();
-    expiry_.on_connected(sent, agreed);
+    expiry_.on_connected(sent_at, terms);
 }
 
 void heartbeat::on_disconnected() noexcept
@@ -59,16 +59,16 @@ void heartbeat::on_disconnected() noexcept
     expiry_.on_disconnected();
 }
 
-void heartbeat::on_write_answered(time_point sent, time_point now)
+void heartbeat::on_write_answered(time_point sent_at, time_point now)
 {
     ++reply_count_;
-    expiry_.on_write_answered(sent, now);
+    expiry_.on_write_answered(sent_at, now);
 }
 
 void heartbeat::on_beat_ended(time_point now) noexcept
 {
     is_beat_in_flight_ = false;
-    next_beat_ = now + expiry_.agreed().timeout / beats_per_timeout;
+    next_beat_ = now + expiry_.terms().timeout / beats_per_timeout;
 }
 
 void heartbeat::on_beat_refused() noexcept

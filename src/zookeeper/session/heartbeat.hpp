@@ -32,7 +32,7 @@ public:
 
     /// \param connect_timeout how long a connect and a handshake may take together; a sixth of the session timeout if
     /// that is less
-    heartbeat(session_terms agreed, duration connect_timeout) noexcept;
+    heartbeat(session_terms terms, duration connect_timeout) noexcept;
 
     /// Interval in which `check` has to be called; another one after each call of `on_connecting`. Waiting times are
     /// counted in these calls, not by a clock: while the event loop does not run, nothing is read, and no call is
@@ -41,12 +41,12 @@ public:
 
     /// A connection attempt has begun.
     void on_connecting() noexcept;
-    /// The server has answered the handshake that was sent at `sent`.
-    void on_connected(time_point sent, session_terms agreed);
+    /// The server has answered the handshake that was sent at `sent_at`.
+    void on_connected(time_point sent_at, session_terms terms);
     void on_disconnected() noexcept;
 
     /// A write was answered on this connection.
-    void on_write_answered(time_point sent, time_point now);
+    void on_write_answered(time_point sent_at, time_point now);
     void on_beat_ended(time_point now) noexcept;
 
     [[nodiscard]] action check(time_point now) noexcept;

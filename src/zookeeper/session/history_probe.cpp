@@ -8,10 +8,10 @@ namespace colock::inline v0::zookeeper::detail {
 std::shared_ptr<history_probe> history_probe::start(
     const asio::any_io_executor& strand, const session_settings& settings, completion<std::int64_t> done)
 {
-    const auto made = std::make_shared<history_probe>(settings.where.chroot, std::move(done));
-    made->session_ = session::make(strand, settings, made);
-    made->session_->start();
-    return made;
+    const auto result = std::make_shared<history_probe>(settings.target.chroot, std::move(done));
+    result->session_ = session::make(strand, settings, result);
+    result->session_->start();
+    return result;
 }
 
 history_probe::history_probe(const std::string& chroot, completion<std::int64_t> done)
@@ -33,16 +33,17 @@ void history_probe::on_connected() noexcept
 
 void history_probe::write()
 {
-    session_->get_requests().write(path_, {}, [self = shared_from_this()](const reply& got) { self->on_written(got); });
+    session_->get_requests().write(
+        path_, {}, [self = shared_from_this()](const reply& reply) { self->on_written(reply); });
 }
 
-void history_probe::on_written(const reply& got)
+void history_probe::on_written(const reply& reply)
 {
-    if (got.what == status::no_node && session_ && !std::exchange(is_repeated_, true)) {
+    if (reply.outcome == status::no_node && session_ && !std::exchange(is_repeated_, true)) {
         make_nodes(session_->get_requests(), path_);
         write();
     } else {
-        report(got.ok() ? got.stat.modified_in : 0);
+        report(reply.ok() ? reply.stat.modified_in : 0);
     }
 }
 

@@ -48,7 +48,7 @@ public:
 
 private:
     void write();
-    void on_written(const reply& got);
+    void on_written(const reply& reply);
     void report(std::int64_t transaction);
 
     const std::string path_;

@@ -23,10 +23,10 @@ server_lookup::server_lookup(const asio::any_io_executor& executor, const std::v
     : executor_(executor), delay_(executor)
 {
     for (const auto& each : hosts) {
-        auto& added = hosts_.emplace_back(host{.where = each});
+        auto& added = hosts_.emplace_back(host{.address = each});
         if (const auto numeric = remote::numeric_endpoint(each.host, each.port)) {
             added.is_name = false;
-            added.known.push_back(*numeric);
+            added.endpoints.push_back(*numeric);
         }
     }
 }
@@ -40,7 +40,7 @@ void server_lookup::find(std::function<void(result)> found)
         if (!each.is_name || each.lookup)
             continue;
         auto lookup = std::make_shared<remote::name_lookup>(executor_);
-        lookup->start(each.where.host,
+        lookup->start(each.address.host,
             [self = shared_from_this(), &each](const remote::name_result& answer) { self->on_answer(each, answer); });
         each.lookup = std::move(lookup);
     }
@@ -80,13 +80,13 @@ void server_lookup::on_answer(host& server, const remote::name_result& answer)
         return;
     bool has_changed = false;
     if (answer.failure) {
-        failure_ = {server.where.host + ": " + answer.failure.message(), answer.failure};
+        failure_ = {server.address.host + ": " + answer.failure.message(), answer.failure};
     } else {
-        std::vector<asio::ip::tcp::endpoint> now_known;
-        for (const auto& each : remote::with_port(answer, server.where.host, server.where.port))
-            now_known.push_back(each.endpoint());
-        has_changed = !std::ranges::is_permutation(server.known, now_known);
-        server.known = std::move(now_known);
+        std::vector<asio::ip::tcp::endpoint> new_endpoints;
+        for (const auto& each : remote::with_port(answer, server.address.host, server.address.port))
+            new_endpoints.push_back(each.endpoint());
+        has_changed = !std::ranges::is_permutation(server.endpoints, new_endpoints);
+        server.endpoints = std::move(new_endpoints);
     }
     if (has_reported_ ? has_changed : all_answered())
         report();
@@ -98,7 +98,7 @@ void server_lookup::on_answer(host& server, const remote::name_result& answer)
 
 void server_lookup::report_after_delay()
 {
-    const bool is_any_known = std::ranges::any_of(hosts_, [](const auto& each) { return !each.known.empty(); });
+    const bool is_any_known = std::ranges::any_of(hosts_, [](const auto& each) { return !each.endpoints.empty(); });
     if (has_reported_ || !is_any_known || std::exchange(is_delayed_, true))
         return;
     delay_.expires_after(resolution_delay);
@@ -114,7 +114,7 @@ void server_lookup::report()
     has_reported_ = true;
     result found{.connection_failure = failure_};
     for (const auto& each : hosts_)
-        found.servers.insert(found.servers.end(), each.known.begin(), each.known.end());
+        found.servers.insert(found.servers.end(), each.endpoints.begin(), each.endpoints.end());
     std::ranges::shuffle(found.servers, std::random_device());
     // The call may cancel this lookup.
     const auto receiver = all_answered() ? std::exchange(found_, nullptr) : found_;

@@ -49,9 +49,9 @@ public:
 private:
     struct host
     {
-        endpoint where;
+        endpoint address;
         bool is_name = true;
-        std::vector<asio::ip::tcp::endpoint> known{};
+        std::vector<asio::ip::tcp::endpoint> endpoints{};
         /// Null while the name is not being looked up.
         std::shared_ptr<remote::name_lookup> lookup{};
     };

@@ -31,14 +31,14 @@ constexpr lease_clock::duration max_retry_delay = std::chrono::milliseconds(400)
 std::shared_ptr<session> session::make(
     const asio::any_io_executor& strand, session_settings settings, std::weak_ptr<session_events> owner)
 {
-    auto made = std::make_shared<session>(strand, std::move(settings), std::move(owner));
-    join_context(strand, made);
-    return made;
+    auto result = std::make_shared<session>(strand, std::move(settings), std::move(owner));
+    join_context(strand, result);
+    return result;
 }
 
 session::session(const asio::any_io_executor& strand, session_settings settings, std::weak_ptr<session_events> owner)
     : settings_(std::move(settings)), owner_(std::move(owner)),
-      runtime_(std::make_unique<runtime>(strand, settings_.where.servers)),
+      runtime_(std::make_unique<runtime>(strand, settings_.target.servers)),
       life_(settings_.session_timeout, settings_.connect_timeout, settings_.server_tick, settings_.smallest_timeout)
 {
 }
@@ -83,9 +83,9 @@ void session::on_servers(server_lookup::result found)
 
 void session::open(const std::string& servers)
 {
-    const auto& where = settings_.where;
+    const auto& target = settings_.target;
     zk_client_ = std::make_unique<zk_client>(servers, settings_.session_timeout,
-        where.user.empty() ? std::string() : where.user + ':' + where.password, settings_.access);
+        target.user.empty() ? std::string() : target.user + ':' + target.password, settings_.access);
     phase_ = phase::running;
     start_check_timer();
     step(false, false);
@@ -94,8 +94,8 @@ void session::open(const std::string& servers)
 void session::start_check_timer()
 {
     runtime_->check_timer.expires_after(life_.get_heartbeat().check_interval());
-    runtime_->check_timer.async_wait([self = shared_from_this()](const boost::system::error_code& failed) {
-        if (failed || self->phase_ != phase::running)
+    runtime_->check_timer.async_wait([self = shared_from_this()](const boost::system::error_code& error) {
+        if (error || self->phase_ != phase::running)
             return;
         self->start_check_timer();
         switch (self->life_.get_heartbeat().check(lease_clock::now())) {
@@ -119,8 +119,8 @@ void session::start_check_timer()
 void session::retry_in(lease_clock::duration delay)
 {
     runtime_->retry_timer.expires_after(delay);
-    runtime_->retry_timer.async_wait([self = shared_from_this()](const boost::system::error_code& failed) {
-        if (failed || !self->runtime_)
+    runtime_->retry_timer.async_wait([self = shared_from_this()](const boost::system::error_code& error) {
+        if (error || !self->runtime_)
             return;
         self->runtime_->is_waiting_to_retry = false;
         if (self->phase_ == phase::resolving)
@@ -207,16 +207,16 @@ bool session::may_read_greeting()
     const auto received = socket.peek(buffer);
     if (!received)
         return false;
-    const auto what = check_greeting(*received, life_.id() != 0);
-    const auto wanted = what == greeting::incomplete ? greeting_size(*received) : 1;
-    const bool has_more = wanted > socket.low_watermark();
-    socket.set_low_watermark(wanted);
-    if (what == greeting::incomplete && has_more)
+    const auto greeting_state = check_greeting(*received, life_.id() != 0);
+    const auto needed_size = greeting_state == greeting::incomplete ? greeting_size(*received) : 1;
+    const bool has_more = needed_size > socket.low_watermark();
+    socket.set_low_watermark(needed_size);
+    if (greeting_state == greeting::incomplete && has_more)
         return false;
     // An incomplete greeting is refused here, because its rest does not arrive any more.
-    if (what != greeting::valid)
+    if (greeting_state != greeting::valid)
         reject_greeting(socket);
-    if (what == greeting::invalid)
+    if (greeting_state == greeting::invalid)
         dispatcher_.note_foreign_server();
     return true;
 }
@@ -282,7 +282,7 @@ void session::wait_for_socket()
     }
     const bool was_connected = life_.connected();
     const auto before = lease_clock::now();
-    const auto wanted = zk_client_->current_interest();
+    const auto interest = zk_client_->current_interest();
     note_phase(before);
     if (life_.phase() == zk_client::phase::expired || life_.phase() == zk_client::phase::denied) {
         dispatcher_.add(life_.phase() == zk_client::phase::expired ? session_event_dispatcher::event::expired
@@ -291,10 +291,10 @@ void session::wait_for_socket()
         post_step();
         return;
     }
-    if (wanted.failed || wanted.descriptor == -1) {
+    if (interest.failed || interest.descriptor == -1) {
         run.socket.waiter().drop();
         life_.get_heartbeat().on_disconnected();
-        if (!wanted.failed) {
+        if (!interest.failed) {
             dispatcher_.add(session_event_dispatcher::event::unreachable);
             run.is_waiting_to_retry = true;
             // The limit is randomized as well, so that the clients of an ensemble that comes back do not all connect at
@@ -304,13 +304,13 @@ void session::wait_for_socket()
         post_step();
         return;
     }
-    if (run.socket.follow(wanted.descriptor, was_connected && life_.connected())) {
+    if (run.socket.follow(interest.descriptor, was_connected && life_.connected())) {
         life_.get_heartbeat().on_connecting();
         start_check_timer();
         run.socket.waiter().set_low_watermark(min_greeting_size);
     }
     if (run.socket.waiter().is_open())
-        wait_for_readiness(wanted.wants_write);
+        wait_for_readiness(interest.wants_write);
 }
 
 void session::wait_for_readiness(bool writes)
@@ -338,10 +338,10 @@ void session::fail_requests()
 
 void session::collect_reports()
 {
-    auto fresh = zk_client_->take_reports();
-    if (!life_.note_reports(fresh, lease_clock::now()))
+    auto reports = zk_client_->take_reports();
+    if (!life_.note_reports(reports, lease_clock::now()))
         dispatcher_.add(session_event_dispatcher::event::lease_ended);
-    dispatcher_.add(fresh);
+    dispatcher_.add(reports);
 }
 
 int session::deliver()
@@ -383,9 +383,9 @@ zk_client* session::sender()
     return zk_client_.get();
 }
 
-void session::complete_later(std::unique_ptr<request> answered)
+void session::complete_later(std::unique_ptr<request> request)
 {
-    dispatcher_.add(std::move(answered));
+    dispatcher_.add(std::move(request));
     if (runtime_)
         post_step();
 }

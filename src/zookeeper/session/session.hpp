@@ -115,7 +115,7 @@ private:
     void verify_or_send_beat();
     void send_beat();
     void request_beat(bool writes, int requests_left);
-    void on_beat_answered(const reply& got, int requests_left);
+    void on_beat_answered(const reply& reply, int requests_left);
     void make_folder(const std::string& path, int requests_left);
     void end_beat();
     void on_history_lost();
@@ -123,7 +123,7 @@ private:
     /// Sends a beat early if many nodes were granted or removed since the last one.
     void limit_unproven();
     void verify();
-    [[nodiscard]] bool continues_verification(const reply& got, unsigned number);
+    [[nodiscard]] bool continues_verification(const reply& reply, unsigned number);
     void on_own_node_found(const reply& found);
     void verify_nodes();
     void on_node_found(const std::string& node, const reply& found);
@@ -131,7 +131,7 @@ private:
     void on_verified();
     [[nodiscard]] bool take_request() override;
     [[nodiscard]] zk_client* sender() override;
-    void complete_later(std::unique_ptr<request> answered) override;
+    void complete_later(std::unique_ptr<request> request) override;
 
     void continue_closing(bool reads);
     void finish_close(bool proven);

@@ -14,20 +14,20 @@ constexpr int max_delivered = 64;
 
 int size_of(const driver_report& each) noexcept
 {
-    return each.what == driver_report::kind::change ? 1 : static_cast<const request&>(each).size;
+    return each.type == driver_report::kind::change ? 1 : static_cast<const request&>(each).size;
 }
 
 /// Delivers one item, and returns the number of requests or changes in it.
 int deliver(driver_report& each, session_events* to)
 {
-    if (each.what == driver_report::kind::change) {
+    if (each.type == driver_report::kind::change) {
         if (to)
             to->on_changed(static_cast<change_report&>(each).path);
         return 1;
     }
-    auto& sent = static_cast<request&>(each);
-    if (sent.done)
-        sent.done(std::move(sent.answer));
+    auto& answered_request = static_cast<request&>(each);
+    if (answered_request.done)
+        answered_request.done(std::move(answered_request.answer));
     return size_of(each);
 }
 

@@ -33,13 +33,13 @@ public:
     session_event_dispatcher& operator=(const session_event_dispatcher&) = delete;
     ~session_event_dispatcher() { drop(); }
 
-    void add(event what) { events_.push_back(what); }
-    void add(driver_report_list& fresh) noexcept { reports_.splice(reports_.end(), fresh); }
-    void add(std::unique_ptr<driver_report> one) noexcept { reports_.push_back(*one.release()); }
+    void add(event new_event) { events_.push_back(new_event); }
+    void add(driver_report_list& reports) noexcept { reports_.splice(reports_.end(), reports); }
+    void add(std::unique_ptr<driver_report> report) noexcept { reports_.push_back(*report.release()); }
     /// Discards all items that were not delivered.
     void drop() noexcept;
 
-    void set_connection_failure(connection_failure why) { connection_failure_ = std::move(why); }
+    void set_connection_failure(connection_failure failure) { connection_failure_ = std::move(failure); }
     /// Notes that this client has shut down a silent connection. The driver's log does not contain this reason.
     void note_shut_down() noexcept { was_shut_down_ = true; }
     /// Notes that the peer is not a ZooKeeper server. This reason replaces those of the driver until a ZooKeeper server

@@ -17,7 +17,7 @@ public:
     /// The connection was lost. The session continues, and tries to connect again.
     virtual void on_suspended() noexcept = 0;
     /// All servers were tried without success.
-    virtual void on_unreachable(const connection_failure& why) noexcept = 0;
+    virtual void on_unreachable(const connection_failure& failure) noexcept = 0;
     /// The session was disconnected for so long that all of its locks count as lost, but the server still knows the
     /// session. Later grants are tied to another session_lease.
     virtual void on_lease_ended() noexcept = 0;

@@ -36,15 +36,15 @@ std::chrono::milliseconds session_life::counted_timeout() const noexcept
 session_terms session_life::terms() const noexcept
 {
     const lease_clock::duration timeout = counted_timeout();
-    const auto otherwise = std::min<lease_clock::duration>(2s, timeout / 2);
-    return {.timeout = timeout, .server_tick = server_tick_ ? lease_clock::duration(*server_tick_) : otherwise};
+    const auto default_tick = std::min<lease_clock::duration>(2s, timeout / 2);
+    return {.timeout = timeout, .server_tick = server_tick_ ? lease_clock::duration(*server_tick_) : default_tick};
 }
 
 bool session_life::has_few_ticks() const noexcept
 {
     constexpr int min_ticks = 4;
-    const auto agreed = terms();
-    return agreed.timeout < min_ticks * agreed.server_tick;
+    const auto current_terms = terms();
+    return current_terms.timeout < min_ticks * current_terms.server_tick;
 }
 
 session_life::change session_life::note_phase(zk_client::phase current, time_point before) noexcept
@@ -55,7 +55,7 @@ session_life::change session_life::note_phase(zk_client::phase current, time_poi
     if (previous == phase_)
         return change::none;
     if (phase_ == zk_client::phase::greeting)
-        greeting_sent_ = before;
+        greeting_sent_at_ = before;
     if (connected())
         return change::connected;
     if (previous != zk_client::phase::connected)
@@ -71,7 +71,7 @@ void session_life::note_greeting(std::int64_t id, std::chrono::milliseconds time
     smallest_timeout_ = counted_timeout();
     is_unverified_ = true;
     id_ = id;
-    heartbeat_.on_connected(greeting_sent_, terms());
+    heartbeat_.on_connected(greeting_sent_at_, terms());
     if (is_shorter)
         end_lease();
 }
@@ -82,21 +82,21 @@ bool session_life::note_verified()
     return extend_lease();
 }
 
-bool session_life::note_reports(const driver_report_list& fresh, time_point now)
+bool session_life::note_reports(const driver_report_list& reports, time_point now)
 {
     bool is_proven = false;
-    for (const auto& each : fresh) {
-        if (each.what != driver_report::kind::answer)
+    for (const auto& each : reports) {
+        if (each.type != driver_report::kind::answer)
             continue;
-        const auto& sent = static_cast<const request&>(each);
-        if (sent.answer.what == status::ended)
+        const auto& answered_request = static_cast<const request&>(each);
+        if (answered_request.answer.outcome == status::ended)
             phase_ = zk_client::phase::expired;
         // A follower without its leader, or a leader without its followers, could have given the other replies.
-        if (!sent.is_write || sent.answer.what > status::bad_version)
+        if (!answered_request.is_write || answered_request.answer.outcome > status::bad_version)
             continue;
-        heartbeat_.on_write_answered(sent.sent_at, now);
-        if (sent.answer.ok())
-            newest_transaction_ = std::max(newest_transaction_, transaction_of(sent.answer));
+        heartbeat_.on_write_answered(answered_request.sent_at, now);
+        if (answered_request.answer.ok())
+            newest_transaction_ = std::max(newest_transaction_, transaction_of(answered_request.answer));
         is_proven = true;
     }
     return !is_proven || !connected() || extend_lease();

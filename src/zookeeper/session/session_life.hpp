@@ -67,7 +67,7 @@ public:
     [[nodiscard]] bool note_verified();
     /// Returns false if the session_lease has ended and was replaced. If a reply says that the session has ended, the
     /// phase is `expired` from now on, although the driver is still connected.
-    [[nodiscard]] bool note_reports(const driver_report_list& fresh, time_point now);
+    [[nodiscard]] bool note_reports(const driver_report_list& reports, time_point now);
     /// Ends the session_lease: all locks of the session are lost.
     void end_lease() noexcept;
     void end() noexcept;
@@ -84,7 +84,7 @@ private:
     zk_client::phase phase_ = zk_client::phase::disconnected;
     bool is_unverified_ = false;
     /// Time at which the handshake was sent.
-    time_point greeting_sent_{};
+    time_point greeting_sent_at_{};
     heartbeat heartbeat_;
     std::shared_ptr<session_lease> lease_;
 };

@@ -37,7 +37,7 @@ lease_clock::duration first_probe_delay(const session_life& life)
 class session_manager::listener final : public session_events
 {
 public:
-    listener(std::shared_ptr<session_manager> all, remote::connection_number of) : all_(all), number_(of) {}
+    listener(std::shared_ptr<session_manager> all, remote::connection_number number) : all_(all), number_(number) {}
 
     void on_connected() noexcept override
     {
@@ -63,10 +63,10 @@ public:
                 all.probe_history_in(first_probe_delay(all.session_->life()));
         });
     }
-    void on_unreachable(const connection_failure& why) noexcept override
+    void on_unreachable(const connection_failure& failure) noexcept override
     {
-        forward([&why](session_manager& all) {
-            all.fail_to_connect(make_failure(errc::unavailable, why.text, why.cause));
+        forward([&failure](session_manager& all) {
+            all.fail_to_connect(make_failure(errc::unavailable, failure.text, failure.cause));
         });
     }
     void on_lease_ended() noexcept override
@@ -93,10 +93,10 @@ public:
     void on_changed(std::string_view path) noexcept override
     {
         forward([path](session_manager& all) {
-            auto* const by = all.watches_.changed(path) ? all.get_requests() : nullptr;
+            auto* const sender = all.watches_.changed(path) ? all.get_requests() : nullptr;
             // The remaining watches are set when a new waiter comes, or when the client's timer fires.
-            if (by)
-                static_cast<void>(all.watches_.set_some(*by, all.number_));
+            if (sender)
+                static_cast<void>(all.watches_.set_some(*sender, all.number_));
         });
     }
     void on_log(std::string_view) noexcept override {}
@@ -208,10 +208,11 @@ void session_manager::remove_lost_nodes()
         }
         // The rest is removed after this reply: the more requests are unanswered, the longer it takes to complete all
         // of them when the connection ends.
-        session_->get_requests().remove(users_.take_lost(), [self = owner_.keep(*this), of = number_](const reply&) {
-            if (self->session_ && self->number_ == of)
-                self->remove_lost_nodes();
-        });
+        session_->get_requests().remove(
+            users_.take_lost(), [self = owner_.keep(*this), number = number_](const reply&) {
+                if (self->session_ && self->number_ == number)
+                    self->remove_lost_nodes();
+            });
         return;
     }
 }
@@ -242,14 +243,14 @@ void session_manager::on_session_expired()
     replace_session(make_failure(errc::unavailable, "the session has expired"));
 }
 
-void session_manager::replace_session(failure_ptr why)
+void session_manager::replace_session(failure_ptr failure)
 {
     end_probe();
     // A session without a lease was never verified.
     const bool was_verified = session_ && session_->life().lease();
     session_ = nullptr;
     users_.clear();
-    set_problem(std::move(why));
+    set_problem(std::move(failure));
     switch (plan().current()) {
     case plan_type::phase::connecting:
         if (was_verified)
@@ -279,8 +280,8 @@ void session_manager::probe_history_in(lease_clock::duration delay)
 {
     // Randomized, because all clients of an ensemble are disconnected at the same time.
     probe_timer_.expires_after(colock::detail::spread(delay, 0.25));
-    probe_timer_.async_wait([self = owner_.keep(*this), delay, of = number_](const error_code& code) {
-        if (!code && self->number_ == of)
+    probe_timer_.async_wait([self = owner_.keep(*this), delay, number = number_](const error_code& error) {
+        if (!error && self->number_ == number)
             self->probe_history(delay);
     });
 }
@@ -319,30 +320,30 @@ void session_manager::end_probe()
 void session_manager::on_history_refused(std::int64_t written_in)
 {
     const auto old = session_;
-    const auto why = "the servers have lost their history: transaction " +
-                     std::to_string(old->life().newest_transaction()) + " was seen, and a new one has the number " +
-                     std::to_string(written_in) + "; the session is given up, and its locks are lost";
-    reports_.warn(why);
+    const auto text = "the servers have lost their history: transaction " +
+                      std::to_string(old->life().newest_transaction()) + " was seen, and a new one has the number " +
+                      std::to_string(written_in) + "; the session is given up, and its locks are lost";
+    reports_.warn(text);
     // Requests of the session may still arrive at a server with an older history, which contains the session.
     lost_.add(number_, {.id = old->life().id()});
     folders_ = {};
     old->abandon();
-    replace_session(make_failure(errc::unavailable, why));
+    replace_session(make_failure(errc::unavailable, text));
 }
 
 /// The server's data are older than the session's last answered beat, or another client has removed the session's node.
 void session_manager::on_history_lost()
 {
-    const std::string why = "the servers have lost the newest writes of the session: their data were replaced by an "
-                            "older copy, or a node in " +
-                            config_.chroot() + "/.s was removed; the session is closed, and its locks are lost";
-    reports_.warn(why);
+    const std::string text = "the servers have lost the newest writes of the session: their data were replaced by an "
+                             "older copy, or a node in " +
+                             config_.chroot() + "/.s was removed; the session is closed, and its locks are lost";
+    reports_.warn(text);
     const auto old = session_;
     lost_.add(number_, {.id = old->life().id()});
     folders_ = {};
     // The session is closed at the server, so that its nodes of the older copy do not block others.
     close_at_server(old, number_);
-    replace_session(make_failure(errc::unavailable, why));
+    replace_session(make_failure(errc::unavailable, text));
 }
 
 bool session_manager::is_presumed_expired() const noexcept
@@ -385,8 +386,8 @@ void session_manager::close_at_server(const std::shared_ptr<session>& old, remot
 {
     closing_.push_back(old);
     const auto timeout = plan().out_of_time(lease_clock::now()) ? late_close_timeout : close_timeout;
-    old->close(timeout, [self = owner_.keep(*this), which = old.get(), number](bool proven) {
-        std::erase_if(self->closing_, [which](const auto& each) { return each.get() == which; });
+    old->close(timeout, [self = owner_.keep(*this), session = old.get(), number](bool proven) {
+        std::erase_if(self->closing_, [session](const auto& each) { return each.get() == session; });
         if (proven)
             self->lost_.on_closed_by_server(number);
         self->owner_.arm_timer();

@@ -88,7 +88,7 @@ private:
     void on_session_expired();
     /// Drops the current session, which has ended. Opens another one if it is needed: at once if a server has accepted
     /// the session before, else after the delay of a failed attempt.
-    void replace_session(failure_ptr why);
+    void replace_session(failure_ptr failure);
     void on_user_denied();
 
     /// Probes the history after `delay`, unless the session is connected again before.

@@ -17,7 +17,7 @@ class session_node
 public:
     /// Whether the node was created or written by a beat that was answered.
     [[nodiscard]] bool exists() const noexcept { return newest_.has_value(); }
-    void note_beat(const node_stat& answered) noexcept { newest_ = answered; }
+    void note_beat(const node_stat& stat) noexcept { newest_ = stat; }
 
     /// Returns whether the newest answered beat is missing. The reply must be newer than the resumption.
     /// \param found reply to `requests::exists` or to the next beat, with the status `ok` or `no_node`

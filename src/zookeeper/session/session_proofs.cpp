@@ -20,19 +20,19 @@ constexpr std::size_t max_verifying = 1000;
 /// Maximum number of requests of one beat, including those that create folders.
 constexpr int max_beat_requests = 32;
 
-std::string session_folder(const location& where)
+std::string session_folder(const location& target)
 {
-    return where.chroot + "/.s";
+    return target.chroot + "/.s";
 }
 
-std::string session_node_path(const location& where, std::int64_t session)
+std::string session_node_path(const location& target, std::int64_t session)
 {
     constexpr std::size_t digit_count = 16;
     std::string name(digit_count, '0');
     auto rest = static_cast<std::uint64_t>(session);
     for (auto at = name.rbegin(); at != name.rend(); ++at, rest >>= 4U)
         *at = "0123456789abcdef"[rest & 0xFU];
-    return session_folder(where) + '/' + name;
+    return session_folder(target) + '/' + name;
 }
 
 } // namespace
@@ -58,11 +58,11 @@ void session::send_beat()
 void session::request_beat(bool writes, int requests_left)
 {
     unproven_.on_beat_sent();
-    const auto path = session_node_path(settings_.where, life_.id());
-    auto done = [self = shared_from_this(), requests_left, connection = connection_](const reply& got) {
+    const auto path = session_node_path(settings_.target, life_.id());
+    auto done = [self = shared_from_this(), requests_left, connection = connection_](const reply& reply) {
         // A beat that was lost with its connection is replaced by one of the next connection.
         if (connection == self->connection_)
-            self->on_beat_answered(got, requests_left - 1);
+            self->on_beat_answered(reply, requests_left - 1);
     };
     if (writes)
         requests_.write(path, {}, std::move(done));
@@ -70,20 +70,20 @@ void session::request_beat(bool writes, int requests_left)
         requests_.create(path, {}, node_kind::ephemeral, std::move(done));
 }
 
-void session::on_beat_answered(const reply& got, int requests_left)
+void session::on_beat_answered(const reply& reply, int requests_left)
 {
-    const bool shows_node = got.ok() || got.what == status::no_node;
-    if (shows_node && own_node_.has_lost_history(got))
+    const bool shows_node = reply.ok() || reply.outcome == status::no_node;
+    if (shows_node && own_node_.has_lost_history(reply))
         return on_history_lost();
-    if (got.ok()) {
-        own_node_.note_beat(got.stat);
+    if (reply.ok()) {
+        own_node_.note_beat(reply.stat);
         unproven_.on_beat_answered();
-    } else if (got.what == status::no_node && requests_left > 0) {
-        return make_folder(session_folder(settings_.where), requests_left);
-    } else if (got.what == status::node_exists && requests_left > 0) {
+    } else if (reply.outcome == status::no_node && requests_left > 0) {
+        return make_folder(session_folder(settings_.target), requests_left);
+    } else if (reply.outcome == status::node_exists && requests_left > 0) {
         // The reply to the creation was lost.
         return request_beat(true, requests_left);
-    } else if (got.what == status::access_denied) {
+    } else if (reply.outcome == status::access_denied) {
         return on_denied();
     }
     end_beat();
@@ -102,15 +102,15 @@ void session::end_beat()
 void session::make_folder(const std::string& path, int requests_left)
 {
     requests_.create(path, {}, node_kind::persistent,
-        [self = shared_from_this(), path, requests_left, connection = connection_](const reply& got) {
+        [self = shared_from_this(), path, requests_left, connection = connection_](const reply& reply) {
             if (connection != self->connection_)
                 return;
             const auto parent = path.substr(0, path.rfind('/'));
-            if (got.what == status::no_node && requests_left > 1 && !parent.empty())
+            if (reply.outcome == status::no_node && requests_left > 1 && !parent.empty())
                 return self->make_folder(parent, requests_left - 1);
-            if ((got.ok() || got.what == status::node_exists) && requests_left > 1)
+            if ((reply.ok() || reply.outcome == status::node_exists) && requests_left > 1)
                 return self->request_beat(false, requests_left - 1);
-            if (got.what == status::access_denied)
+            if (reply.outcome == status::access_denied)
                 return self->on_denied();
             self->end_beat();
         });
@@ -157,11 +157,11 @@ void session::limit_unproven()
 
 void session::verify()
 {
-    const auto path = session_node_path(settings_.where, life_.id());
+    const auto path = session_node_path(settings_.target, life_.id());
     // The server may lag behind its leader. The requests are sent one by one, because a server that throttles may carry
     // out only the first of several.
     requests_.sync(path, [self = shared_from_this(), path, number = ++verification_](const reply& synced) {
-        if (synced.what == status::access_denied)
+        if (synced.outcome == status::access_denied)
             return self->on_denied();
         if (!self->continues_verification(synced, number))
             return;
@@ -174,11 +174,11 @@ void session::verify()
 
 /// Returns whether verification `number` continues with this reply. If the server has not carried out the request, the
 /// verification begins again with the next check of the heartbeat.
-bool session::continues_verification(const reply& got, unsigned number)
+bool session::continues_verification(const reply& reply, unsigned number)
 {
     if (number != verification_ || !can_send())
         return false;
-    if (got.ok() || got.what == status::no_node)
+    if (reply.ok() || reply.outcome == status::no_node)
         return true;
     ++verification_;
     is_throttled_ = true;
@@ -226,10 +226,10 @@ void session::on_node_found(const std::string& node, const reply& found)
     const auto holder = unproven_.holder_of(node);
     if (!holder && found.ok()) {
         // The next beat would count the node as removed.
-        requests_.remove(node, [self = shared_from_this(), number = verification_](const reply& got) {
+        requests_.remove(node, [self = shared_from_this(), number = verification_](const reply& reply) {
             // A node that cannot be removed is left, because no other attempt would succeed.
-            const bool is_carried_out = got.what < status::unsent && number == self->verification_;
-            if (is_carried_out || self->continues_verification(got, number))
+            const bool is_carried_out = reply.outcome < status::unsent && number == self->verification_;
+            if (is_carried_out || self->continues_verification(reply, number))
                 self->end_node_verification();
         });
         return;

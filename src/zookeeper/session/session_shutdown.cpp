@@ -30,8 +30,8 @@ void session::close(lease_clock::duration deadline, completion<bool> done)
         return;
     }
     runtime_->close_timer.expires_after(deadline);
-    runtime_->close_timer.async_wait([self = shared_from_this()](const boost::system::error_code& failed) {
-        if (!failed && self->runtime_)
+    runtime_->close_timer.async_wait([self = shared_from_this()](const boost::system::error_code& error) {
+        if (!error && self->runtime_)
             self->finish_close(false);
     });
     runtime_->check_timer.cancel();
@@ -45,11 +45,11 @@ void session::continue_closing(bool reads)
     auto& run = *runtime_;
     run.socket.uncork();
     auto& socket = run.socket.waiter();
-    const auto made = reads ? run.closer.read_rest(socket) : run.closer.flush(*zk_client_, socket);
-    if (made == session_closer::progress::confirmed || made == session_closer::progress::failed)
-        finish_close(made == session_closer::progress::confirmed);
+    const auto progress = reads ? run.closer.read_rest(socket) : run.closer.flush(*zk_client_, socket);
+    if (progress == session_closer::progress::confirmed || progress == session_closer::progress::failed)
+        finish_close(progress == session_closer::progress::confirmed);
     else
-        wait_for_readiness(made == session_closer::progress::wants_write);
+        wait_for_readiness(progress == session_closer::progress::wants_write);
 }
 
 void session::finish_close(bool proven)

@@ -30,15 +30,15 @@ class session_validity
 public:
     using time_point = lease_clock::time_point;
 
-    explicit session_validity(session_terms agreed) noexcept : agreed_(agreed) {}
+    explicit session_validity(session_terms terms) noexcept : terms_(terms) {}
 
-    [[nodiscard]] const session_terms& agreed() const noexcept { return agreed_; }
+    [[nodiscard]] const session_terms& terms() const noexcept { return terms_; }
 
-    /// The server has answered the handshake that was sent at `sent`.
-    void on_connected(time_point sent, session_terms agreed);
+    /// The server has answered the handshake that was sent at `sent_at`.
+    void on_connected(time_point sent_at, session_terms terms);
     void on_disconnected() noexcept { unconfirmed_.clear(); }
     /// A write was answered on this connection.
-    void on_write_answered(time_point sent, time_point now);
+    void on_write_answered(time_point sent_at, time_point now);
 
     /// Returns the time until which the session certainly lives; time_point::min() before the first handshake.
     /// Decreases only if a handshake has brought a shorter timeout or a longer tick.
@@ -47,13 +47,13 @@ public:
 private:
     struct write
     {
-        time_point sent;
-        time_point answered;
+        time_point sent_at;
+        time_point answered_at;
     };
 
-    void prove(time_point sent) noexcept;
+    void prove(time_point sent_at) noexcept;
 
-    session_terms agreed_;
+    session_terms terms_;
     time_point valid_until_ = time_point::min();
     /// Answered writes that no later write has confirmed, oldest first. Writes soon after the last recorded one are not
     /// recorded, so that there are few.

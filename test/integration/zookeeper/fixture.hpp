@@ -74,7 +74,7 @@ struct client
             at.chroot = chroot;
         at_ = at;
         zk_session = session::make(asio::make_strand(io->get_executor()),
-            {.where = std::move(at), .session_timeout = timeout, .server_tick = 500ms}, events);
+            {.target = std::move(at), .session_timeout = timeout, .server_tick = 500ms}, events);
         zk_session->start();
     }
     client(const client&) = delete;
@@ -118,7 +118,7 @@ struct client
     bool is_gone(std::string_view name, where at = where::current())
     {
         zk_session->get_requests().sync(path(name), reply_handler());
-        return exists(name, at).what == status::no_node;
+        return exists(name, at).outcome == status::no_node;
     }
     reply make(std::string_view name, node_kind lifetime = node_kind::persistent, where at = where::current())
     {

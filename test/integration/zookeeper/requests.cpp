@@ -53,7 +53,7 @@ struct connected : client
 
 change creation(const client& by, std::string_view name)
 {
-    return {.what = change::kind::create, .path = by.path(name), .lifetime = node_kind::ephemeral_sequential};
+    return {.type = change::kind::create, .path = by.path(name), .lifetime = node_kind::ephemeral_sequential};
 }
 
 } // namespace
@@ -67,13 +67,13 @@ BOOST_FIXTURE_TEST_CASE(a_node_is_made_read_and_removed, connected)
     BOOST_TEST(made.text == path("t/n-0000000000"));
     BOOST_TEST(made.stat.ephemeral_owner == zk_session->life().id());
     BOOST_TEST(made.stat.created_in > 0);
-    BOOST_TEST((make("t/n-0000000000").what == status::node_exists));
+    BOOST_TEST((make("t/n-0000000000").outcome == status::node_exists));
     const auto found = read("t/n-0000000000");
     BOOST_TEST(found.text == "data");
     BOOST_TEST(found.stat.created_in == made.stat.created_in);
-    BOOST_TEST((remove("t").what == status::not_empty));
+    BOOST_TEST((remove("t").outcome == status::not_empty));
     BOOST_TEST(remove("t/n-0000000000").ok());
-    BOOST_TEST((remove("t/n-0000000000").what == status::no_node));
+    BOOST_TEST((remove("t/n-0000000000").outcome == status::no_node));
 }
 
 BOOST_FIXTURE_TEST_CASE(request_takes_two_handlers, connected)
@@ -152,7 +152,7 @@ BOOST_FIXTURE_TEST_CASE(shared_lists_end_with_their_connection, connected)
     one.connect();
     link.silence(true);
     std::vector<status> ends;
-    const auto note = [&](const reply& got) { ends.push_back(got.what); };
+    const auto note = [&](const reply& got) { ends.push_back(got.outcome); };
     one.zk_session->get_requests().shared_children(one.path("t"), note);
     one.io->restart();
     one.io->run_for(50ms);
@@ -188,11 +188,11 @@ BOOST_FIXTURE_TEST_CASE(shared_list_that_waits_when_its_connection_ends_is_not_s
     std::optional<status> second;
     bool was_unverified = false;
     requests.shared_children(one.path("t"), [&](const reply& got) {
-        first = got.what;
+        first = got.outcome;
         was_unverified = life.connected() && !one.zk_session->connected();
     });
     one.until([&] { return requests.empty(); });
-    requests.shared_children(one.path("t"), [&](const reply& got) { second = got.what; });
+    requests.shared_children(one.path("t"), [&](const reply& got) { second = got.outcome; });
     link.refuse(true);
     link.silence(false);
     // The verification ends when the test lets it.
@@ -235,7 +235,7 @@ BOOST_FIXTURE_TEST_CASE(requests_are_completed_when_the_connection_ends_before_a
     for (std::size_t i = 0; i < many; ++i) {
         one.zk_session->get_requests().exists(one.path("t"), [&](const reply& got) {
             ++completed;
-            unsent += got.what == status::unsent ? 1U : 0U;
+            unsent += got.outcome == status::unsent ? 1U : 0U;
         });
     }
     link.refuse(true);
@@ -258,7 +258,7 @@ BOOST_FIXTURE_TEST_CASE(no_completion_is_called_inside_the_call_that_starts_its_
     completed = false;
     client unconnected(free_port());
     unconnected.zk_session->get_requests().exists(
-        path("t"), [&](const reply& got) { completed = got.what == status::unsent; });
+        path("t"), [&](const reply& got) { completed = got.outcome == status::unsent; });
     BOOST_TEST(!completed);
     unconnected.until([&] { return completed; });
 }
@@ -270,7 +270,7 @@ BOOST_FIXTURE_TEST_CASE(change_of_a_watched_node_is_reported_once, connected)
     BOOST_TEST(read_and_watch("t/a").ok());
     BOOST_TEST(remove("t/a").ok());
     BOOST_TEST((events->changed == std::vector{path("t/a")}));
-    BOOST_TEST((read_and_watch("t/a").what == status::no_node));
+    BOOST_TEST((read_and_watch("t/a").outcome == status::no_node));
     make("t/a");
     BOOST_TEST(events->changed.size() == 1U);
 }
@@ -288,7 +288,7 @@ BOOST_FIXTURE_TEST_CASE(transaction_reports_the_result_of_each_member, connected
 {
     make("t/old");
     const auto all = multi({creation(*this, "t/a-"), creation(*this, "t/b-"),
-        {.what = change::kind::remove, .path = path("t/old")}, {.what = change::kind::write, .path = path(".clock")}});
+        {.type = change::kind::remove, .path = path("t/old")}, {.type = change::kind::write, .path = path(".clock")}});
     BOOST_TEST(all.ok());
     BOOST_TEST_REQUIRE(all.members.size() == 4U);
     BOOST_TEST(all.members[0].text == path("t/a-0000000001"));
@@ -302,10 +302,10 @@ BOOST_FIXTURE_TEST_CASE(transaction_reports_the_result_of_each_member, connected
 BOOST_FIXTURE_TEST_CASE(transaction_with_a_failed_member_has_no_effect, connected)
 {
     const auto all = multi(
-        {creation(*this, "t/a-"), {.what = change::kind::remove, .path = path("t/none")}, creation(*this, "t/b-")});
-    BOOST_TEST((all.what == status::no_node));
+        {creation(*this, "t/a-"), {.type = change::kind::remove, .path = path("t/none")}, creation(*this, "t/b-")});
+    BOOST_TEST((all.outcome == status::no_node));
     BOOST_TEST_REQUIRE(all.members.size() == 3U);
-    BOOST_TEST((all.members[1].what == status::no_node));
+    BOOST_TEST((all.members[1].outcome == status::no_node));
     BOOST_TEST(children("t").names().empty());
 }
 
@@ -319,7 +319,7 @@ BOOST_FIXTURE_TEST_CASE(enter_reports_the_number_of_nodes, connected)
     BOOST_TEST(one.stat.ephemeral_owner == zk_session->life().id());
     BOOST_TEST(one.stat.created_in == read("t/a/n-0000000000").stat.created_in);
     BOOST_TEST(two.child_count == 2);
-    BOOST_TEST((enter("t/none").what == status::no_node));
+    BOOST_TEST((enter("t/none").outcome == status::no_node));
     for (const auto& each : {one, two})
         BOOST_TEST(finish([&](reply_handler done) {
             zk_session->get_requests().leave(each.text, batching::forbidden, std::move(done));
@@ -367,14 +367,14 @@ BOOST_FIXTURE_TEST_CASE(failed_request_gets_its_error_and_the_rest_of_its_batch_
     make(folder(0));
     make(folder(1));
     const auto all = enter_all({0, 7, 1});
-    BOOST_TEST((all[0].what == status::batch_aborted));
-    BOOST_TEST((all[1].what == status::no_node));
-    BOOST_TEST((all[2].what == status::batch_aborted));
+    BOOST_TEST((all[0].outcome == status::batch_aborted));
+    BOOST_TEST((all[1].outcome == status::no_node));
+    BOOST_TEST((all[2].outcome == status::batch_aborted));
     BOOST_TEST(children(folder(0)).names().empty());
     // Requests that may not be batched are sent alone.
     const auto unconnected = enter_all({0, 7, 1}, batching::forbidden);
     BOOST_TEST(unconnected[0].ok());
-    BOOST_TEST((unconnected[1].what == status::no_node));
+    BOOST_TEST((unconnected[1].outcome == status::no_node));
     BOOST_TEST(unconnected[2].ok());
     for (const auto i : {0, 2})
         zk_session->get_requests().leave(
@@ -389,17 +389,17 @@ BOOST_FIXTURE_TEST_CASE(request_that_would_end_the_connection_is_not_sent, conne
     const auto made = finish([&](reply_handler done) {
         zk_session->get_requests().create(path("t/a"), large, node_kind::persistent, std::move(done));
     });
-    BOOST_TEST((made.what == status::refused));
+    BOOST_TEST((made.outcome == status::refused));
     BOOST_TEST((finish([&](reply_handler done) {
         zk_session->get_requests().write(path("t"), large, std::move(done));
-    }).what == status::refused));
-    BOOST_TEST((multi({{.what = change::kind::write, .path = path("t"), .data = large}}).what == status::refused));
-    BOOST_TEST(
-        (multi({creation(*this, "t/a-"), {.what = change::kind::remove, .path = "no path"}}).what == status::refused));
-    BOOST_TEST((multi({}).what == status::refused));
+    }).outcome == status::refused));
+    BOOST_TEST((multi({{.type = change::kind::write, .path = path("t"), .data = large}}).outcome == status::refused));
+    BOOST_TEST((multi({creation(*this, "t/a-"), {.type = change::kind::remove, .path = "no path"}}).outcome ==
+                status::refused));
+    BOOST_TEST((multi({}).outcome == status::refused));
     BOOST_TEST((finish([&](reply_handler done) {
         zk_session->get_requests().remove("no path", std::move(done));
-    }).what == status::unsent));
+    }).outcome == status::unsent));
     BOOST_TEST(exists("t").ok());
     BOOST_TEST(events->suspensions == 0);
 }
@@ -421,8 +421,8 @@ BOOST_AUTO_TEST_CASE(nodes_of_a_user_are_inaccessible_to_others)
     BOOST_TEST(owner.make("t").ok());
     client other(shared_zookeeper(), 6s, {.chroot = client::chroot + "-mine"});
     other.until([&] { return other.events->denied > 0; });
-    BOOST_TEST((other.read("t").what == status::access_denied));
-    BOOST_TEST((other.make("u").what == status::access_denied));
+    BOOST_TEST((other.read("t").outcome == status::access_denied));
+    BOOST_TEST((other.make("u").outcome == status::access_denied));
     BOOST_TEST(owner.remove("t").ok());
 }
 

@@ -58,7 +58,7 @@ BOOST_AUTO_TEST_CASE(a_close_that_is_not_answered_ends_at_its_deadline_and_block
         link.silence(true);
         bool unanswered = false;
         one.zk_session->get_requests().create(one.path("late"), "", node_kind::ephemeral,
-            [&](const reply& got) { unanswered = got.what == status::unanswered; });
+            [&](const reply& got) { unanswered = got.outcome == status::unanswered; });
         std::optional<bool> proven;
         const auto begun = std::chrono::steady_clock::now();
         one.zk_session->close(300ms, [&](bool got) { proven = got; });

@@ -34,7 +34,7 @@ std::shared_ptr<session> start_session(
     client& other, std::uint16_t port, const std::shared_ptr<session_event_log>& events)
 {
     auto made = session::make(asio::make_strand(other.io->get_executor()),
-        {.where = {.servers = {{"127.0.0.1", std::to_string(port)}}}, .session_timeout = 2s}, events);
+        {.target = {.servers = {{"127.0.0.1", std::to_string(port)}}}, .session_timeout = 2s}, events);
     made->start();
     return made;
 }

@@ -86,7 +86,7 @@ BOOST_AUTO_TEST_CASE(mute_server_is_given_up_after_the_connect_timeout)
                 servers.push_back({"127.0.0.1", std::to_string(mute.back()->port())});
             }
             const auto opened = session::make(asio::make_strand(one.io->get_executor()),
-                {.where = {.servers = servers}, .session_timeout = 1h, .connect_timeout = 500ms}, one.events);
+                {.target = {.servers = servers}, .session_timeout = 1h, .connect_timeout = 500ms}, one.events);
             opened->start();
             one.until([&] { return opened->life().connected(); });
             tried = 0;
@@ -150,7 +150,7 @@ BOOST_AUTO_TEST_CASE(a_session_goes_on_after_its_connection_was_cut)
     link.refuse(true);
     one.until([&] { return one.events->suspensions == 1; });
     BOOST_TEST(!one.zk_session->connected());
-    BOOST_TEST((one.exists("cut").what == status::unsent));
+    BOOST_TEST((one.exists("cut").outcome == status::unsent));
     BOOST_TEST(other.remove("watched").ok());
     link.refuse(false);
     one.connect();
@@ -228,11 +228,11 @@ BOOST_AUTO_TEST_CASE(unanswered_request_is_resolved_in_the_same_session)
     client one(link.port());
     one.connect();
     link.cut_at_bytes("/lost-reply", loss::reply);
-    BOOST_TEST((one.make("lost-reply", node_kind::ephemeral).what == status::unanswered));
+    BOOST_TEST((one.make("lost-reply", node_kind::ephemeral).outcome == status::unanswered));
     one.connect();
     BOOST_TEST(!one.is_gone("lost-reply"));
     link.cut_at_bytes("/lost-request", loss::request);
-    BOOST_TEST((one.make("lost-request", node_kind::ephemeral).what == status::unanswered));
+    BOOST_TEST((one.make("lost-request", node_kind::ephemeral).outcome == status::unanswered));
     one.connect();
     BOOST_TEST(one.is_gone("lost-request"));
 }
@@ -246,7 +246,7 @@ BOOST_AUTO_TEST_CASE(request_that_cannot_be_written_is_completed_and_never_sent)
     other_client.connect();
     const auto id = one.zk_session->life().id();
     std::vector<status> statuses;
-    const auto note = [&](const reply& got) { statuses.push_back(got.what); };
+    const auto note = [&](const reply& got) { statuses.push_back(got.outcome); };
     // If a connection is closed with unread data, it is reset, and the next write fails at once.
     link.silence(true);
     one.zk_session->get_requests().create(one.path("first"), "", node_kind::ephemeral, note);
@@ -289,7 +289,7 @@ BOOST_AUTO_TEST_CASE(end_of_a_session_at_the_server_is_reported)
     end_session(shared_zookeeper(), one.zk_session->life().id());
     one.until([&] { return one.events->expired == 1; });
     BOOST_TEST(lease->has_ended(lease_clock::now()));
-    BOOST_TEST((one.make("expired").what == status::unsent));
+    BOOST_TEST((one.make("expired").outcome == status::unsent));
     BOOST_TEST(one.close(1s));
     client other(shared_zookeeper());
     other.connect();
@@ -309,9 +309,9 @@ BOOST_AUTO_TEST_CASE(beat_of_a_session_whose_node_is_gone_or_replaced_shows_a_lo
             if (other.exists(".s/" + each).stat.ephemeral_owner == one.zk_session->life().id())
                 node = ".s/" + each;
         }
-        std::vector<change> changes{{.what = change::kind::remove, .path = other.path(node)}};
+        std::vector<change> changes{{.type = change::kind::remove, .path = other.path(node)}};
         if (is_replaced)
-            changes.push_back({.what = change::kind::create, .path = other.path(node)});
+            changes.push_back({.type = change::kind::create, .path = other.path(node)});
         BOOST_TEST(other.multi(changes).ok());
         one.until([&] { return one.events->lost_histories == 1; });
         BOOST_TEST(lease->has_ended(lease_clock::now()));
@@ -334,7 +334,7 @@ BOOST_AUTO_TEST_CASE(beat_with_an_older_version_of_the_node_shows_a_lost_history
     });
     const auto events = std::make_shared<session_event_log>();
     const auto opened = session::make(asio::make_strand(one.io->get_executor()),
-        {.where = {.servers = {{"127.0.0.1", std::to_string(server.port())}}}, .session_timeout = 2s}, events);
+        {.target = {.servers = {{"127.0.0.1", std::to_string(server.port())}}}, .session_timeout = 2s}, events);
     opened->start();
     one.until([&] { return writes == 2; });
     BOOST_TEST(events->lost_histories == 0);

@@ -23,8 +23,8 @@ BOOST_AUTO_TEST_CASE(node_data_survives_encoding_and_parsing)
     BOOST_TEST_REQUIRE(parsed.has_value());
     BOOST_TEST((parsed->ttl == 90s));
     BOOST_TEST(parsed->max_holders == 3U);
-    BOOST_TEST((parsed->who.owner == owner));
-    BOOST_TEST((std::chrono::milliseconds(parsed->who.created) > 0ms));
+    BOOST_TEST((parsed->owner.owner == owner));
+    BOOST_TEST((std::chrono::milliseconds(parsed->owner.created) > 0ms));
 }
 
 BOOST_AUTO_TEST_CASE(foreign_node_data_is_not_parsed)

@@ -20,7 +20,7 @@ constexpr lease_clock::time_point start_time{std::chrono::hours(100)};
 
 reply listed(std::vector<std::string> names, std::int64_t transaction)
 {
-    return {.what = status::ok,
+    return {.outcome = status::ok,
         .stat = {.children_modified_in = transaction},
         .children = std::make_shared<folder_children>(std::move(names))};
 }
@@ -52,7 +52,7 @@ BOOST_AUTO_TEST_CASE(failed_list_does_not_replace_an_earlier_one)
 {
     recent_lists lists;
     lists.note("/a", listed({"1", "9"}, 5), start_time);
-    lists.note("/a", {.what = status::unanswered}, start_time);
+    lists.note("/a", {.outcome = status::unanswered}, start_time);
     BOOST_TEST(lists.find("/a", 5, start_time));
 }
 

@@ -107,7 +107,7 @@ BOOST_AUTO_TEST_CASE(resumed_session_extends_its_lease_only_when_it_is_verified)
     life.note_greeting(7, 6s);
     BOOST_TEST(life.is_unverified());
     request write({}, true);
-    write.answer.what = status::ok;
+    write.answer.outcome = status::ok;
     driver_report_list fresh;
     fresh.push_back(write);
     BOOST_TEST(life.note_reports(fresh, now + 2s));
@@ -211,15 +211,15 @@ BOOST_AUTO_TEST_CASE(newest_transaction_is_the_highest_that_an_answered_write_wa
         static_cast<void>(life.note_reports(fresh, now));
         fresh.clear();
     };
-    answer(true, {.what = status::ok, .stat = {.created_in = 7, .modified_in = 9}});
+    answer(true, {.outcome = status::ok, .stat = {.created_in = 7, .modified_in = 9}});
     BOOST_TEST(life.newest_transaction() == 9);
-    answer(true, {.what = status::ok, .stat = {.created_in = 8}});
-    answer(true, {.what = status::no_node, .stat = {.modified_in = 12}});
-    answer(true, {.what = status::unanswered});
+    answer(true, {.outcome = status::ok, .stat = {.created_in = 8}});
+    answer(true, {.outcome = status::no_node, .stat = {.modified_in = 12}});
+    answer(true, {.outcome = status::unanswered});
     // A transaction that was read may be older than those that were written.
-    answer(false, {.what = status::ok, .stat = {.modified_in = 13}});
+    answer(false, {.outcome = status::ok, .stat = {.modified_in = 13}});
     BOOST_TEST(life.newest_transaction() == 9);
-    answer(true, {.what = status::ok, .members = {{}, {.what = status::ok, .stat = {.modified_in = 11}}}});
+    answer(true, {.outcome = status::ok, .members = {{}, {.outcome = status::ok, .stat = {.modified_in = 11}}}});
     BOOST_TEST(life.newest_transaction() == 11);
 }
 
@@ -227,7 +227,7 @@ BOOST_AUTO_TEST_CASE(session_whose_end_a_reply_reports_is_not_connected_any_more
 {
     BOOST_TEST(connect(now));
     request asked({}, true);
-    asked.answer.what = status::ended;
+    asked.answer.outcome = status::ended;
     driver_report_list fresh;
     fresh.push_back(asked);
     BOOST_TEST(life.note_reports(fresh, now));
