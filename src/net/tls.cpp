@@ -22,15 +22,15 @@ namespace colock::inline v0::remote {
 
 namespace {
 
-[[noreturn]] void refuse_file(std::string why, const error_code& cause)
+[[noreturn]] void refuse_file(std::string reason, const error_code& cause)
 {
-    throw error(errc::invalid_options, {.cause = cause, .detail = "tls: " + std::move(why)});
+    throw error(errc::invalid_options, {.cause = cause, .detail = "tls: " + std::move(reason)});
 }
 
-void check(const error_code& code, const char* what, const std::string& file)
+void check(const error_code& error, const char* option, const std::string& file)
 {
-    if (code)
-        refuse_file(std::string(what) + " cannot be used: " + colock::detail::quoted(file), code);
+    if (error)
+        refuse_file(std::string(option) + " cannot be used: " + colock::detail::quoted(file), error);
 }
 
 /// Returns the file in which OpenSSL looks for certificate authorities by default.
@@ -50,32 +50,33 @@ std::vector<std::string> names_of(const tls_options& files)
 
 void load_certificate(asio::ssl::context& to, const tls_options& files)
 {
-    error_code code;
-    to.use_certificate_chain_file(files.certificate_file, code);
-    check(code, "certificate_file", files.certificate_file);
+    error_code error;
+    to.use_certificate_chain_file(files.certificate_file, error);
+    check(error, "certificate_file", files.certificate_file);
     // Without this callback, OpenSSL would ask for the password on the terminal and block the thread.
-    bool asked = false;
+    bool needs_password = false;
     to.set_password_callback(
-        [&asked](std::size_t, asio::ssl::context::password_purpose) {
-            asked = true;
+        [&needs_password](std::size_t, asio::ssl::context::password_purpose) {
+            needs_password = true;
             return std::string();
         },
-        code);
-    check(code, "key_file", files.key_file);
-    to.use_private_key_file(files.key_file, asio::ssl::context::pem, code);
-    const error_code loaded = code;
+        error);
+    check(error, "key_file", files.key_file);
+    to.use_private_key_file(files.key_file, asio::ssl::context::pem, error);
+    const error_code load_error = error;
     // Replaces the callback, which refers to a local variable of this function.
-    to.set_password_callback([](std::size_t, asio::ssl::context::password_purpose) { return std::string(); }, code);
-    if (asked)
-        refuse_file("key_file is encrypted, and nobody can be asked for its password; give one that is not", loaded);
-    check(loaded, "key_file", files.key_file);
+    to.set_password_callback([](std::size_t, asio::ssl::context::password_purpose) { return std::string(); }, error);
+    if (needs_password)
+        refuse_file(
+            "key_file is encrypted, and nobody can be asked for its password; give one that is not", load_error);
+    check(load_error, "key_file", files.key_file);
 }
 
 } // namespace
 
-void check_tls_options(const tls_options& given, std::string_view backend)
+void check_tls_options(const tls_options& options, std::string_view backend)
 {
-    if (given.certificate_file.empty() != given.key_file.empty())
+    if (options.certificate_file.empty() != options.key_file.empty())
         colock::detail::refuse_options(backend, "a client certificate needs both certificate_file and key_file");
 }
 
@@ -117,14 +118,14 @@ std::string certificate_problem(const ::SSL* connection, std::string_view name)
     }
 }
 
-tls_material::stamp::stamp(std::string of) : name(std::move(of))
+tls_material::stamp::stamp(std::string file_name) : name(std::move(file_name))
 {
-    struct ::stat seen{};
-    if (::stat(name.c_str(), &seen) != 0)
+    struct ::stat status{};
+    if (::stat(name.c_str(), &status) != 0)
         return;
-    inode = seen.st_ino;
-    size = seen.st_size;
-    modified = seen.st_mtim.tv_sec * std::int64_t{1'000'000'000} + seen.st_mtim.tv_nsec;
+    inode = status.st_ino;
+    size = status.st_size;
+    modified = status.st_mtim.tv_sec * std::int64_t{1'000'000'000} + status.st_mtim.tv_nsec;
 }
 
 tls_material::tls_material(const tls_options& files)
@@ -164,7 +165,7 @@ bool tls_material::is_outdated() const
     return std::ranges::any_of(stamps_, [](const stamp& each) { return stamp(each.name) != each; });
 }
 
-tls_files::tls_files(tls_options given) : given_(std::move(given))
+tls_files::tls_files(tls_options options) : options_(std::move(options))
 {
     // OpenSSL reads its configuration and builds its tables on first use, which takes some milliseconds. This is done
     // here, so that it does not block the event loop later.
@@ -176,7 +177,7 @@ std::optional<std::string> tls_files::refresh()
     if (material_ && !material_->is_outdated())
         return std::nullopt;
     try {
-        material_ = tls_material(given_);
+        material_ = tls_material(options_);
     } catch (const error& refused) {
         if (!material_)
             throw;

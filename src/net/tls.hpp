@@ -22,7 +22,7 @@ namespace asio = boost::asio;
 namespace colock::inline v0::remote {
 
 /// \throws validation_error `invalid_options`
-void check_tls_options(const tls_options& given, std::string_view backend);
+void check_tls_options(const tls_options& options, std::string_view backend);
 
 /// Accepts only a certificate for this name or address, and sends the name to the server (SNI).
 void expect_host(::SSL* connection, const std::string& name);
@@ -49,7 +49,7 @@ private:
     /// Identifies a version of a file. All numbers are zero if the status of the file cannot be read.
     struct stamp
     {
-        explicit stamp(std::string name);
+        explicit stamp(std::string file_name);
         friend bool operator==(const stamp&, const stamp&) = default;
 
         std::string name;
@@ -70,7 +70,7 @@ private:
 class tls_files
 {
 public:
-    explicit tls_files(tls_options given);
+    explicit tls_files(tls_options options);
 
     /// Call this before each TLS connection.
     /// \returns a warning about files that have changed and cannot be used; else empty
@@ -81,7 +81,7 @@ public:
     [[nodiscard]] asio::ssl::context context();
 
 private:
-    const tls_options given_;
+    const tls_options options_;
     std::optional<tls_material> material_;
 };
 

@@ -37,10 +37,10 @@ std::string lower_case(std::string_view text)
     return boost::algorithm::to_lower_copy(std::string(text), std::locale::classic());
 }
 
-std::string to_text(const endpoint& where)
+std::string to_text(const endpoint& endpoint)
 {
-    const bool numeric_v6 = where.host.find(':') != std::string::npos;
-    return (numeric_v6 ? "[" + where.host + "]" : where.host) + ":" + where.port;
+    const bool numeric_v6 = endpoint.host.find(':') != std::string::npos;
+    return (numeric_v6 ? "[" + endpoint.host + "]" : endpoint.host) + ":" + endpoint.port;
 }
 
 std::vector<std::string_view> split(std::string_view text, char separator)
@@ -130,9 +130,9 @@ void url::refuse_fragment() const
     refuse("the URL has a fragment; a '#' in a password or a parameter is written %23");
 }
 
-void url::refuse(std::string why) const
+void url::refuse(std::string reason) const
 {
-    colock::detail::refuse_options(backend_, std::move(why));
+    colock::detail::refuse_options(backend_, std::move(reason));
 }
 
 url::identity url::credentials() const
@@ -211,9 +211,9 @@ std::vector<std::string> url::split_by_host(std::string_view scheme) const
     return urls;
 }
 
-std::string url::decode(std::string_view text, std::string_view what) const
+std::string url::decode(std::string_view text, std::string_view part) const
 {
-    const auto piece = [what] { return "the URL's " + std::string(what); };
+    const auto piece = [part] { return "the URL's " + std::string(part); };
     std::string plain;
     plain.reserve(text.size());
     for (std::size_t i = 0; i < text.size(); ++i) {
@@ -233,13 +233,13 @@ std::string url::decode(std::string_view text, std::string_view what) const
     return plain;
 }
 
-int url::parse_number(std::string_view text, unsigned to, std::string_view what) const
+int url::parse_number(std::string_view text, unsigned to, std::string_view part) const
 {
     if (text.empty())
         return 0;
     const auto value = number_in(text, 0, to);
     if (!value)
-        refuse("the URL's " + std::string(what) + " is not a number from 0 to " + std::to_string(to));
+        refuse("the URL's " + std::string(part) + " is not a number from 0 to " + std::to_string(to));
     return *value;
 }
 

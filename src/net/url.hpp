@@ -24,7 +24,7 @@ struct parameter
 };
 
 /// Returns `host:port`, with an IPv6 address in brackets.
-[[nodiscard]] std::string to_text(const endpoint& where);
+[[nodiscard]] std::string to_text(const endpoint& endpoint);
 
 /// The parts of a URL: `scheme://[[user]:password@]host[:port][,host[:port]]...[/path][?parameters]`.
 ///
@@ -68,10 +68,10 @@ public:
     /// Returns one URL for each host; all other parts are repeated.
     [[nodiscard]] std::vector<std::string> split_by_host(std::string_view scheme) const;
 
-    /// Percent-decodes a text. `what` names the part in an error message.
-    [[nodiscard]] std::string decode(std::string_view text, std::string_view what) const;
+    /// Percent-decodes a text. `part` names the part in an error message.
+    [[nodiscard]] std::string decode(std::string_view text, std::string_view part) const;
     /// Parses a number up to `to`. An empty text is 0.
-    [[nodiscard]] int parse_number(std::string_view text, unsigned to, std::string_view what) const;
+    [[nodiscard]] int parse_number(std::string_view text, unsigned to, std::string_view part) const;
 
     /// Rejects a '#' in front of the query.
     void check_no_fragment() const;
@@ -80,7 +80,7 @@ public:
     void refuse_parameters(std::string_view known) const;
     /// \param name the encoded name. The error message does not contain it if it may be a part of a password.
     [[noreturn]] void refuse_unknown(std::string_view name, std::string_view known) const;
-    [[noreturn]] void refuse(std::string why) const;
+    [[noreturn]] void refuse(std::string reason) const;
 
 private:
     [[noreturn]] void refuse_fragment() const;

@@ -38,9 +38,9 @@ std::string_view parse_digits(const option_text& from, Number& to, std::string_v
 
 } // namespace
 
-void option_text::refuse(std::string_view why) const
+void option_text::refuse(std::string_view reason) const
 {
-    from.refuse("the URL's " + std::string(name) + " " + std::string(why));
+    from.refuse("the URL's " + std::string(name) + " " + std::string(reason));
 }
 
 void parse(const option_text& from, milliseconds& to)

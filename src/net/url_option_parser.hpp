@@ -29,8 +29,8 @@ struct option_text
     /// Decoded. Never shown in an error message, because it may be a password.
     std::string value;
 
-    /// \param why continues the sentence "the URL's <name> ..."
-    [[noreturn]] void refuse(std::string_view why) const;
+    /// \param reason continues the sentence "the URL's <name> ..."
+    [[noreturn]] void refuse(std::string_view reason) const;
 };
 
 // Each overload of parse() reads the value, and throws `validation_error` if its form is wrong. The range is checked
@@ -55,11 +55,11 @@ void use_program_value(
 
 /// Rejects an option that the program has set to another value than the URL.
 template <class Value>
-void store(const option_text& from, Value& to, const Value& unset, Value given)
+void store(const option_text& from, Value& to, const Value& unset, Value value)
 {
-    if (to != unset && to != given)
+    if (to != unset && to != value)
         from.refuse(differs);
-    to = std::move(given);
+    to = std::move(value);
 }
 
 /// Stores the value in the member that `Path` leads to, such as `&options::tls, &tls_options::ca_file`.
@@ -67,9 +67,9 @@ template <auto... Path, class Options>
 void set_member(Options& to, const option_text& from)
 {
     const Options unset;
-    auto given = (unset.*....*Path);
-    parse(from, given);
-    store(from, (to.*....*Path), (unset.*....*Path), std::move(given));
+    auto value = (unset.*....*Path);
+    parse(from, value);
+    store(from, (to.*....*Path), (unset.*....*Path), std::move(value));
 }
 
 /// Stores the value of an enumeration in a member. `Names` contains the names of its enumerators in the order of their
