@@ -59,12 +59,12 @@ counter_store::counter_store(metrics_options&& options) : options_(checked(std::
 key_counters& counter_store::counters_of(std::string_view key) noexcept
 {
     const auto prefix = key.substr(0, key.find(options_.delimiter));
-    auto& known = counted_.prefixes;
-    if (const auto found = known.find(prefix); found != known.end())
+    auto& prefixes = counted_.prefixes;
+    if (const auto found = prefixes.find(prefix); found != prefixes.end())
         return found->second;
     try {
-        if (known.size() < options_.max_prefixes && can_be_label(prefix))
-            return known.try_emplace(std::string(prefix), options_).first->second;
+        if (prefixes.size() < options_.max_prefixes && can_be_label(prefix))
+            return prefixes.try_emplace(std::string(prefix), options_).first->second;
     } catch (const std::bad_alloc&) { // NOLINT(bugprone-empty-catch): without memory, the key counts as another one
     }
     has_other_ = true;

@@ -16,13 +16,13 @@ using namespace detail;
 
 namespace {
 
-acquire_end end_of(const error_code& why) noexcept
+acquire_end end_of(const error_code& error) noexcept
 {
-    if (why == errc::retry_exhausted)
+    if (error == errc::retry_exhausted)
         return acquire_end::exhausted;
-    if (why == boost::asio::error::operation_aborted)
+    if (error == boost::asio::error::operation_aborted)
         return acquire_end::cancelled;
-    return why == errc::shutting_down ? acquire_end::shut_down : acquire_end::failed;
+    return error == errc::shutting_down ? acquire_end::shut_down : acquire_end::failed;
 }
 
 std::uint64_t& acquires_of(key_counters& counters, acquire_end end) noexcept
@@ -68,26 +68,26 @@ public:
         }
     }
 
-    void write_of_prefix(std::string_view name, std::string_view help, std::uint64_t key_counters::* which)
+    void write_of_prefix(std::string_view name, std::string_view help, std::uint64_t key_counters::* counter)
     {
         to_.begin_family(name, "counter", help);
         for (const auto& [prefix, counters] : counted_.prefixes)
-            to_.add({{"prefix", prefix}}, counters.*which);
+            to_.add({{"prefix", prefix}}, counters.*counter);
     }
 
-    void write_of_backend(std::string_view name, std::string_view help, std::uint64_t backend_counters::* which)
+    void write_of_backend(std::string_view name, std::string_view help, std::uint64_t backend_counters::* counter)
     {
         to_.begin_family(name, "counter", help);
         for (const auto& [backend, counters] : counted_.backends)
-            to_.add({{"backend", backend}}, counters.*which);
+            to_.add({{"backend", backend}}, counters.*counter);
     }
 
     void write_histogram(std::string_view name, std::string_view help,
-        const std::vector<std::chrono::nanoseconds>& bounds, duration_histogram key_counters::* which)
+        const std::vector<std::chrono::nanoseconds>& bounds, duration_histogram key_counters::* counter)
     {
         to_.begin_family(name, "histogram", help);
         for (const auto& [prefix, counters] : counted_.prefixes) {
-            const duration_histogram& times = counters.*which;
+            const duration_histogram& times = counters.*counter;
             std::uint64_t count = 0;
             for (std::size_t n = 0; n < times.counts.size(); ++n) {
                 count += times.counts[n];
@@ -218,9 +218,9 @@ void metrics::granted(std::string_view key, std::uint64_t, std::chrono::nanoseco
     });
 }
 
-void metrics::not_granted(std::string_view key, const error_code& why, std::chrono::nanoseconds) noexcept
+void metrics::not_granted(std::string_view key, const error_code& error, std::chrono::nanoseconds) noexcept
 {
-    store_->change_key(key, [&](key_counters& counters) { ++acquires_of(counters, end_of(why)); });
+    store_->change_key(key, [&](key_counters& counters) { ++acquires_of(counters, end_of(error)); });
 }
 
 void metrics::renewed(std::string_view key, std::chrono::nanoseconds) noexcept
