@@ -37,10 +37,10 @@ std::string_view component_with(std::string_view scheme)
 
 } // namespace
 
-std::shared_ptr<adapter> make_adapter(asio::any_io_executor executor, std::string_view given,
+std::shared_ptr<adapter> make_adapter(asio::any_io_executor executor, std::string_view text,
     const std::vector<url_backend>& backends, connect_options options)
 {
-    std::string url(given);
+    std::string url(text);
     // Schemes are compared in lower case, independent of the locale.
     for (char& c : std::span(url).first(std::min(url.find(':'), url.size()))) {
         if (c >= 'A' && c <= 'Z')

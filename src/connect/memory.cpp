@@ -15,7 +15,7 @@ constexpr remote::url_option<memory::options> all_options[] = {
 };
 
 std::shared_ptr<adapter> make_memory(
-    const asio::any_io_executor& executor, std::string_view text, const connect_options& how)
+    const asio::any_io_executor& executor, std::string_view text, const connect_options& common_options)
 {
     const auto path = text.substr(text.find(':') + 1);
     const auto full = path.starts_with("//") ? std::string(text) : "memory://" + std::string(path);
@@ -25,7 +25,7 @@ std::shared_ptr<adapter> make_memory(
     memory::options options;
     const auto rest = remote::take_url_options(url, all_options, options);
     remote::url(rest, "memory", "memory:").refuse_parameters(remote::names_of(all_options));
-    if (!how.user.empty() || !how.password.empty() || how.tls != tls_options{})
+    if (!common_options.user.empty() || !common_options.password.empty() || common_options.tls != tls_options{})
         url.refuse("memory has no user, no password and no TLS");
     return memory::make_adapter(executor, options);
 }
