@@ -84,10 +84,10 @@ public:
         done(store_->listing(request));
     }
     void start_group(
-        std::string id, group_action what, std::chrono::milliseconds ttl, completion<group_outcome> done) override
+        std::string id, group_action action, std::chrono::milliseconds ttl, completion<group_outcome> done) override
     {
-        done(what == group_action::extend ? store_->extend_group(id, ttl)
-                                          : group_outcome{.locks = store_->release_group(id)});
+        done(action == group_action::extend ? store_->extend_group(id, ttl)
+                                            : group_outcome{.locks = store_->release_group(id)});
     }
 
 private:

@@ -8,13 +8,13 @@ namespace colock::inline v0::memory {
 
 std::vector<std::unique_lock<detail::light_mutex>> store::lock_shards_of(const std::vector<claim_ptr>& claims)
 {
-    std::array<bool, std::size_t{1} << shard_bits> wanted{};
+    std::array<bool, std::size_t{1} << shard_bits> is_needed{};
     for (const auto& each : claims)
-        wanted[static_cast<std::size_t>(&shard_of(each->key_hash()) - shards_.data())] = true;
+        is_needed[static_cast<std::size_t>(&shard_of(each->key_hash()) - shards_.data())] = true;
     std::vector<std::unique_lock<detail::light_mutex>> locked;
     locked.reserve(shards_.size());
     for (std::size_t i = 0; i < shards_.size(); ++i) {
-        if (wanted[i])
+        if (is_needed[i])
             locked.emplace_back(shards_[i].mutex);
     }
     return locked;
@@ -31,8 +31,8 @@ create_all_outcome store::create_all(const std::vector<claim_ptr>& claims)
     sweep_if_due(now, after);
     const auto guards = lock_shards_of(claims);
     for (std::size_t i = 0; i < claims.size(); ++i) {
-        if (auto why = refuse_in(shard_of(claims[i]->key_hash()), *claims[i], now, after))
-            return {.status = create_status::busy, .which = i, .why = std::move(*why)};
+        if (auto refusal = refuse_in(shard_of(claims[i]->key_hash()), *claims[i], now, after))
+            return {.status = create_status::busy, .which = i, .why = std::move(*refusal)};
     }
     for (const auto& each : claims)
         outcome.fences.push_back(create_in(shard_of(each->key_hash()), each, now, after).fence);

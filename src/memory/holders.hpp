@@ -12,8 +12,8 @@ namespace colock::inline v0::memory {
 
 [[nodiscard]] inline lease_clock::time_point now_of(const claim& claim) noexcept
 {
-    const auto sent = claim.operation_start();
-    return sent == lease_clock::time_point{} ? lease_clock::now() : sent;
+    const auto start = claim.operation_start();
+    return start == lease_clock::time_point{} ? lease_clock::now() : start;
 }
 
 [[nodiscard]] inline lease_clock::time_point expiry(

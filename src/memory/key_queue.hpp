@@ -29,9 +29,9 @@ struct entry;
 class queue_place : public boost::intrusive::list_base_hook<>
 {
 public:
-    queue_place(std::shared_ptr<store> of, const claim& queued)
-        : owner(queued.shared_owner()), hash(queued.key_hash()), max_holders(queued.max_holders()), ttl(queued.ttl()),
-          mode(queued.mode()), store_(std::move(of))
+    queue_place(std::shared_ptr<store> store, const claim& claim)
+        : owner(claim.shared_owner()), hash(claim.key_hash()), max_holders(claim.max_holders()), ttl(claim.ttl()),
+          mode(claim.mode()), store_(std::move(store))
     {
     }
     queue_place(const queue_place&) = delete;
@@ -128,16 +128,16 @@ struct entry
     }
     [[nodiscard]] bool empty() const noexcept { return holders.empty() && queue.empty(); }
     /// Returns whether a claim is compatible with the holders. Ignores the queue.
-    [[nodiscard]] bool fits(lock_mode wanted, std::size_t max_holders) const noexcept
+    [[nodiscard]] bool fits(lock_mode claim_mode, std::size_t max_holders) const noexcept
     {
         return holders.empty() ||
-               (wanted == lock_mode::shared && mode == lock_mode::shared && holders.size() < limit_of(max_holders));
+               (claim_mode == lock_mode::shared && mode == lock_mode::shared && holders.size() < limit_of(max_holders));
     }
     /// Returns whether a claim that is compatible with the holders may be granted before the claims in the queue. This
     /// is the case if all of these are compatible too, or may be overtaken.
-    [[nodiscard]] bool lets_pass(lock_mode wanted) const noexcept
+    [[nodiscard]] bool lets_pass(lock_mode claim_mode) const noexcept
     {
-        return queue.empty() || (wanted == lock_mode::shared && writer_count == 0);
+        return queue.empty() || (claim_mode == lock_mode::shared && writer_count == 0);
     }
     /// Begins with the last holder, and then where the previous search has ended. A removed holder is replaced by the
     /// last one. So holders that leave in the order of their grants, or in the opposite order, are found at once.

@@ -36,9 +36,9 @@ public:
     }
 
 private:
-    [[nodiscard]] std::chrono::system_clock::time_point wall_time(lease_clock::time_point when) const
+    [[nodiscard]] std::chrono::system_clock::time_point wall_time(lease_clock::time_point time) const
     {
-        return std::chrono::time_point_cast<std::chrono::system_clock::duration>(wall_now_ - (now_ - when));
+        return std::chrono::time_point_cast<std::chrono::system_clock::duration>(wall_now_ - (now_ - time));
     }
 
     const lease_clock::time_point now_ = lease_clock::now();

@@ -12,11 +12,11 @@ namespace {
 using time_point = lease_clock::time_point;
 
 /// Returns the time after which the lock may become free by expiry, or zero if it never expires.
-lease_clock::duration time_to_expiry(const entry& at, lock_mode wanted, time_point now)
+lease_clock::duration time_to_expiry(const entry& at, lock_mode claim_mode, time_point now)
 {
     auto next = at.holders.front().expires;
     for (const auto& held : at.holders)
-        next = wanted == lock_mode::exclusive ? std::max(next, held.expires) : std::min(next, held.expires);
+        next = claim_mode == lock_mode::exclusive ? std::max(next, held.expires) : std::min(next, held.expires);
     return next == time_point::max() ? lease_clock::duration::zero() : next - now;
 }
 
@@ -99,29 +99,29 @@ create_outcome store::create(claim_ptr claim)
 
 create_outcome store::create_in(shard& home, claim_ptr claim, time_point now, store_actions& after)
 {
-    auto& wanted = *claim;
+    auto& subject = *claim;
     const auto grant_now = [&](entry& at) {
         return create_outcome::granted(
-            grant(home, at, {.owner = std::move(claim), .created = now}, wanted.mode(), wanted.ttl()));
+            grant(home, at, {.owner = std::move(claim), .created = now}, subject.mode(), subject.ttl()));
     };
-    entry* const at = home.entries.find(wanted.key_hash(), wanted.key());
+    entry* const at = home.entries.find(subject.key_hash(), subject.key());
     if (!at)
-        return grant_now(home.entries.add(wanted.key_hash(), wanted.key()));
+        return grant_now(home.entries.add(subject.key_hash(), subject.key()));
 
     refresh(home, *at, now, after);
-    if (holder* const own = at->find(wanted)) {
+    if (holder* const own = at->find(subject)) {
         if (own->handed_to) {
             detach(*own);
             own->owner = std::move(claim);
         }
-        own->expires = expiry(now, wanted.ttl());
+        own->expires = expiry(now, subject.ttl());
         own->renewed = now;
         at->earliest = std::min(at->earliest, own->expires);
         return create_outcome::granted(own->fence);
     }
-    if (at->lets_pass(wanted.mode()) && at->fits(wanted.mode(), wanted.max_holders()))
+    if (at->lets_pass(subject.mode()) && at->fits(subject.mode(), subject.max_holders()))
         return grant_now(*at);
-    return refuse_or_enqueue(*at, wanted, now);
+    return refuse_or_enqueue(*at, subject, now);
 }
 
 create_outcome make_busy_outcome(const entry& at, const claim& claim, time_point now)
