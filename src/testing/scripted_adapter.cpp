@@ -120,7 +120,7 @@ std::size_t scripted_adapter::count(operation kind) const
 {
     const std::lock_guard guard(state_->mutex);
     return static_cast<std::size_t>(
-        std::count_if(state_->calls.begin(), state_->calls.end(), [&](const call& made) { return made.what == kind; }));
+        std::count_if(state_->calls.begin(), state_->calls.end(), [&](const call& each) { return each.what == kind; }));
 }
 
 std::size_t scripted_adapter::held_count() const

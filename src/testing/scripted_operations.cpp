@@ -9,26 +9,26 @@ namespace colock::testing {
 namespace {
 
 template <class Outcome>
-Outcome failed(const failure_ptr& error)
+Outcome failed(const failure_ptr& failure)
 {
     Outcome outcome;
     if constexpr (requires { outcome.status; })
         outcome.status = decltype(outcome.status)::failed;
     if constexpr (requires { outcome.error; })
-        outcome.error = error;
+        outcome.error = failure;
     return outcome;
 }
 
 template <>
-hand_over_outcome failed<hand_over_outcome>(const failure_ptr& error)
+hand_over_outcome failed<hand_over_outcome>(const failure_ptr& failure)
 {
-    return {failed<release_outcome>(error), failed<create_outcome>(error)};
+    return {failed<release_outcome>(failure), failed<create_outcome>(failure)};
 }
 
 template <>
-create_all_outcome failed<create_all_outcome>(const failure_ptr& error)
+create_all_outcome failed<create_all_outcome>(const failure_ptr& failure)
 {
-    return {.status = create_status::failed, .why = failed<create_outcome>(error)};
+    return {.status = create_status::failed, .why = failed<create_outcome>(failure)};
 }
 
 template <class Outcome>
@@ -40,28 +40,28 @@ Outcome negative()
     return outcome;
 }
 
-failure_ptr unknown(const char* why)
+failure_ptr unknown_outcome(const char* text)
 {
-    return make_failure(errc::outcome_unknown, why);
+    return make_failure(errc::outcome_unknown, text);
 }
 
 } // namespace
 
-step scripted_adapter::begin(operation what, const claim_ptr& claim, std::chrono::milliseconds ttl)
+step scripted_adapter::begin(operation kind, const claim_ptr& claim, std::chrono::milliseconds ttl)
 {
     {
         const std::lock_guard guard(state_->mutex);
-        state_->begin_operation(*claim, what);
+        state_->begin_operation(*claim, kind);
     }
-    return begin({what, claim->key(), claim->token(), ttl, claim->operation_start(), claim->in_doubt()});
+    return begin({kind, claim->key(), claim->token(), ttl, claim->operation_start(), claim->in_doubt()});
 }
 
-step scripted_adapter::begin(call started)
+step scripted_adapter::begin(call new_call)
 {
-    const operation kind = started.what;
+    const operation kind = new_call.what;
     const auto index = index_of(kind);
     std::unique_lock guard(state_->mutex);
-    state_->calls.push_back(std::move(started));
+    state_->calls.push_back(std::move(new_call));
     auto& queue = state_->queued[index];
     if (queue.empty()) {
         const auto make_step = state_->repeated[index];
@@ -78,94 +78,95 @@ step scripted_adapter::begin(call started)
 }
 
 template <class Outcome>
-void scripted_adapter::run(pending_call<Outcome> started)
+void scripted_adapter::run(pending_call<Outcome> pending)
 {
-    switch (started.how.action_) {
+    switch (pending.behavior.action_) {
     case step::action::hold:
-        return hold_back(std::move(started));
+        return hold_back(std::move(pending));
     case step::action::hold_unknown: {
-        pending_call<Outcome> answered{started.what, step::lose_request(), {}, {}, std::move(started.done),
-            std::move(started.record_in), std::move(started.busy_claims)};
-        started.record_in = nullptr;
-        started.done = completion<Outcome>([](Outcome) {});
-        hold_back(std::move(started));
-        return forward(std::move(answered));
+        pending_call<Outcome> lost{pending.kind, step::lose_request(), {}, {}, std::move(pending.done),
+            std::move(pending.record_in), std::move(pending.busy_claims)};
+        pending.record_in = nullptr;
+        pending.done = completion<Outcome>([](Outcome) {});
+        hold_back(std::move(pending));
+        return forward(std::move(lost));
     }
     default:
-        return forward(std::move(started));
+        return forward(std::move(pending));
     }
 }
 
 template <class Outcome>
-void scripted_adapter::hold_back(pending_call<Outcome> kept)
+void scripted_adapter::hold_back(pending_call<Outcome> pending)
 {
-    const auto request = std::make_shared<pending_call<Outcome>>(std::move(kept));
-    const auto deliver = [request](scripted_adapter& by) {
-        request->how.action_ = step::action::pass;
+    const auto request = std::make_shared<pending_call<Outcome>>(std::move(pending));
+    const auto deliver = [request](scripted_adapter& self) {
+        request->behavior.action_ = step::action::pass;
         // Until the request is executed, nothing that was started later may be.
-        request->how.delay_ = {};
-        by.forward(std::move(*request));
+        request->behavior.delay_ = {};
+        self.forward(std::move(*request));
     };
-    const auto discard = [request](scripted_adapter& by) {
-        request->how.action_ = step::action::lose_request;
-        by.forward(std::move(*request));
+    const auto discard = [request](scripted_adapter& self) {
+        request->behavior.action_ = step::action::lose_request;
+        self.forward(std::move(*request));
     };
     const std::lock_guard guard(state_->mutex);
-    state_->held.push_back({request->what, request->claims, deliver, discard});
+    state_->held.push_back({request->kind, request->claims, deliver, discard});
 }
 
 template <class Outcome>
-void scripted_adapter::forward(pending_call<Outcome> started)
+void scripted_adapter::forward(pending_call<Outcome> pending)
 {
-    const auto span = started.how.delay_;
+    const auto span = pending.behavior.delay_;
     if (span == span.zero() && timing_ == timing::immediate)
-        return execute(std::move(started));
-    const auto where = executor();
-    if (!where)
+        return execute(std::move(pending));
+    const auto current_executor = executor();
+    if (!current_executor)
         return;
     if (span == span.zero()) {
-        asio::post(
-            where, [self = self(), pending = std::move(started)]() mutable { self->execute(std::move(pending)); });
+        asio::post(current_executor,
+            [self = self(), pending = std::move(pending)]() mutable { self->execute(std::move(pending)); });
         return;
     }
-    auto timer = std::make_unique<lease_timer>(where, span);
+    auto timer = std::make_unique<lease_timer>(current_executor, span);
     auto& armed = *timer;
-    armed.async_wait([self = self(), timer = std::move(timer), pending = std::move(started)](
+    armed.async_wait([self = self(), timer = std::move(timer), pending = std::move(pending)](
                          const error_code&) mutable { self->execute(std::move(pending)); });
 }
 
 template <class Outcome>
-void scripted_adapter::execute(pending_call<Outcome> started)
+void scripted_adapter::execute(pending_call<Outcome> pending)
 {
-    if (started.how.before_)
-        started.how.before_();
-    switch (started.how.action_) {
+    if (pending.behavior.before_)
+        pending.behavior.before_();
+    switch (pending.behavior.action_) {
     case step::action::lose_request:
-        return started.answer(failed<Outcome>(unknown("the request was lost")));
+        return pending.answer(failed<Outcome>(unknown_outcome("the request was lost")));
     case step::action::fail:
-        return started.answer(failed<Outcome>(started.how.error_));
+        return pending.answer(failed<Outcome>(pending.behavior.error_));
     case step::action::not_held:
-        return started.answer(negative<Outcome>());
+        return pending.answer(negative<Outcome>());
     case step::action::busy:
         if constexpr (std::is_same_v<Outcome, create_outcome>) {
-            return started.answer(create_outcome::busy(started.how.retry_after_, started.how.holder_));
+            return pending.answer(create_outcome::busy(pending.behavior.retry_after_, pending.behavior.holder_));
         } else if constexpr (std::is_same_v<Outcome, hand_over_outcome>) {
-            auto held = started.claims.front();
+            auto held = pending.claims.front();
             return backend_->start_release(std::move(held), release_guarantee::released,
-                [pending = std::move(started)](release_outcome released) mutable {
-                    auto created = create_outcome::busy(pending.how.retry_after_, pending.how.holder_);
+                [pending = std::move(pending)](release_outcome released) mutable {
+                    auto created = create_outcome::busy(pending.behavior.retry_after_, pending.behavior.holder_);
                     pending.answer({std::move(released), std::move(created)});
                 });
         } else if constexpr (std::is_same_v<Outcome, create_all_outcome>) {
-            return started.answer({.why = create_outcome::busy(started.how.retry_after_, started.how.holder_)});
+            return pending.answer(
+                {.why = create_outcome::busy(pending.behavior.retry_after_, pending.behavior.holder_)});
         }
         break;
     default:
         break;
     }
-    const bool lose_reply = started.how.action_ == step::action::lose_reply;
-    const auto send = std::move(started.send);
-    send(*backend_, [self = self(), lose_reply, pending = std::move(started)](Outcome outcome) mutable {
+    const bool lose_reply = pending.behavior.action_ == step::action::lose_reply;
+    const auto send = std::move(pending.send);
+    send(*backend_, [self = self(), lose_reply, pending = std::move(pending)](Outcome outcome) mutable {
         if constexpr (std::is_same_v<Outcome, create_outcome>) {
             if (outcome.status == create_status::granted)
                 self->join_session(pending.claims.front());
@@ -176,61 +177,61 @@ void scripted_adapter::execute(pending_call<Outcome> started)
             if (outcome.status == create_status::granted)
                 std::ranges::for_each(pending.claims, [&](const claim_ptr& each) { self->join_session(each); });
         }
-        pending.answer(lose_reply ? failed<Outcome>(unknown("the reply was lost")) : std::move(outcome));
+        pending.answer(lose_reply ? failed<Outcome>(unknown_outcome("the reply was lost")) : std::move(outcome));
     });
 }
 
 void scripted_adapter::start_create(claim_ptr claim, completion<create_outcome> done)
 {
-    auto how = begin(operation::create, claim, claim->ttl());
+    auto behavior = begin(operation::create, claim, claim->ttl());
     const auto send = [claim](adapter& backend, completion<create_outcome> end) {
         backend.start_create(claim, std::move(end));
     };
-    run<create_outcome>({operation::create, std::move(how), {claim}, send, std::move(done), state_, {claim}});
+    run<create_outcome>({operation::create, std::move(behavior), {claim}, send, std::move(done), state_, {claim}});
 }
 
 void scripted_adapter::start_release(claim_ptr claim, release_guarantee guarantee, completion<release_outcome> done)
 {
     const bool settles = guarantee == release_guarantee::settled;
     const auto kind = settles ? operation::abandon : operation::release;
-    auto how = begin(kind, claim, claim->ttl());
+    auto behavior = begin(kind, claim, claim->ttl());
     const auto send = [claim, guarantee, settles, state = state_](adapter& backend, completion<release_outcome> end) {
         bool late = false;
         {
             const std::lock_guard guard(state->mutex);
             late = settles && !state->trust_abandon &&
                    std::any_of(state->held.begin(), state->held.end(),
-                       [&](const auto& held) { return held.what != operation::wait && held.concerns(*claim); });
+                       [&](const auto& held) { return held.kind != operation::wait && held.concerns(*claim); });
         }
         if (late)
             end({release_status::failed, make_failure(errc::unavailable, "an earlier request is still under way")});
         else
             backend.start_release(claim, guarantee, std::move(end));
     };
-    run<release_outcome>({kind, std::move(how), {claim}, send, std::move(done), state_, {claim}});
+    run<release_outcome>({kind, std::move(behavior), {claim}, send, std::move(done), state_, {claim}});
 }
 
 void scripted_adapter::start_extend(claim_ptr claim, std::chrono::milliseconds ttl, completion<extend_outcome> done)
 {
-    auto how = begin(operation::extend, claim, ttl);
+    auto behavior = begin(operation::extend, claim, ttl);
     const auto send = [claim, ttl](adapter& backend, completion<extend_outcome> end) {
         backend.start_extend(claim, ttl, std::move(end));
     };
-    run<extend_outcome>({operation::extend, std::move(how), {claim}, send, std::move(done), state_, {claim}});
+    run<extend_outcome>({operation::extend, std::move(behavior), {claim}, send, std::move(done), state_, {claim}});
 }
 
 void scripted_adapter::start_is_valid(claim_ptr claim, completion<valid_outcome> done)
 {
-    auto how = begin(operation::is_valid, claim, claim->ttl());
+    auto behavior = begin(operation::is_valid, claim, claim->ttl());
     const auto send = [claim](adapter& backend, completion<valid_outcome> end) {
         backend.start_is_valid(claim, std::move(end));
     };
-    run<valid_outcome>({operation::is_valid, std::move(how), {claim}, send, std::move(done), state_, {claim}});
+    run<valid_outcome>({operation::is_valid, std::move(behavior), {claim}, send, std::move(done), state_, {claim}});
 }
 
 void scripted_adapter::start_wait(claim_ptr claim, lease_clock::time_point until, completion<wait_outcome> done)
 {
-    auto how = begin(operation::wait, claim, claim->ttl());
+    auto behavior = begin(operation::wait, claim, claim->ttl());
     const auto send = [claim, until](adapter& backend, completion<wait_outcome> end) {
         backend.start_wait(claim, until, std::move(end));
     };
@@ -238,26 +239,26 @@ void scripted_adapter::start_wait(claim_ptr claim, lease_clock::time_point until
         const std::lock_guard guard(state_->mutex);
         state_->waiting[claim.get()] = claim;
     }
-    auto ended = [known = std::weak_ptr(state_), subject = claim.get(), end = std::move(done)](
-                     wait_outcome outcome) mutable {
-        if (const auto left = known.lock())
-            left->end_wait(subject);
+    auto finish = [weak_state = std::weak_ptr(state_), subject = claim.get(), end = std::move(done)](
+                      wait_outcome outcome) mutable {
+        if (const auto current_state = weak_state.lock())
+            current_state->end_wait(subject);
         end(outcome);
     };
-    if (how.action_ == step::action::hold) {
+    if (behavior.action_ == step::action::hold) {
         return hold_back<wait_outcome>(
-            {operation::wait, std::move(how), {std::move(claim)}, send, std::move(ended), nullptr, {}});
+            {operation::wait, std::move(behavior), {std::move(claim)}, send, std::move(finish), nullptr, {}});
     }
-    if (how.action_ == step::action::fail)
-        return asio::post(executor(), [end = std::move(ended)]() mutable { end({}); });
+    if (behavior.action_ == step::action::fail)
+        return asio::post(executor(), [end = std::move(finish)]() mutable { end({}); });
     if (timing_ == timing::immediate)
-        return send(*backend_, std::move(ended));
+        return send(*backend_, std::move(finish));
     // The pointer is weak because a wait may last as long as its backend exists.
-    send(*backend_, [weak = std::weak_ptr(self()), end = std::move(ended)](wait_outcome outcome) mutable {
-        const auto by = weak.lock();
-        const auto where = by ? by->executor() : asio::any_io_executor();
-        if (where)
-            asio::post(where, [end = std::move(end), outcome]() mutable { end(outcome); });
+    send(*backend_, [weak = std::weak_ptr(self()), end = std::move(finish)](wait_outcome outcome) mutable {
+        const auto self = weak.lock();
+        const auto current_executor = self ? self->executor() : asio::any_io_executor();
+        if (current_executor)
+            asio::post(current_executor, [end = std::move(end), outcome]() mutable { end(outcome); });
     });
 }
 
@@ -269,7 +270,7 @@ void scripted_adapter::cancel_wait(claim& claim) noexcept
         const std::lock_guard guard(state_->mutex);
         auto& held = state_->held;
         for (auto request = held.begin(); request != held.end();) {
-            if (request->what == operation::wait && request->concerns(claim)) {
+            if (request->kind == operation::wait && request->concerns(claim)) {
                 dropped.push_back(std::move(*request));
                 request = held.erase(request);
             } else {
@@ -282,7 +283,7 @@ void scripted_adapter::cancel_wait(claim& claim) noexcept
 
 void scripted_adapter::start_hand_over(claim_ptr held, claim_ptr next, completion<hand_over_outcome> done)
 {
-    auto how = begin(operation::hand_over, held, held->ttl());
+    auto behavior = begin(operation::hand_over, held, held->ttl());
     {
         const std::lock_guard guard(state_->mutex);
         state_->begin_operation(*next, operation::hand_over);
@@ -291,7 +292,7 @@ void scripted_adapter::start_hand_over(claim_ptr held, claim_ptr next, completio
         backend.start_hand_over(held, next, std::move(end));
     };
     run<hand_over_outcome>(
-        {operation::hand_over, std::move(how), {held, next}, send, std::move(done), state_, {held, next}});
+        {operation::hand_over, std::move(behavior), {held, next}, send, std::move(done), state_, {held, next}});
 }
 
 void scripted_adapter::start_listing(listing_request request, completion<list_outcome> done)
@@ -300,63 +301,64 @@ void scripted_adapter::start_listing(listing_request request, completion<list_ou
                       : request.action == listing_action::purge   ? operation::purge
                       : request.filter.key                        ? operation::inspect
                                                                   : operation::list;
-    auto how = begin({kind, request.filter.key.value_or(""), {}, {}});
+    auto behavior = begin({kind, request.filter.key.value_or(""), {}, {}});
     const auto send = [request = std::move(request)](adapter& backend, completion<list_outcome> end) {
         backend.start_listing(request, std::move(end));
     };
-    run<list_outcome>({kind, std::move(how), {}, send, std::move(done), nullptr, {}});
+    run<list_outcome>({kind, std::move(behavior), {}, send, std::move(done), nullptr, {}});
 }
 
 void scripted_adapter::start_create_all(std::vector<claim_ptr> claims, completion<create_all_outcome> done)
 {
-    call started{.what = operation::create_all};
+    call new_call{.what = operation::create_all};
     for (const auto& each : claims) {
-        started.key += (started.key.empty() ? "" : ",") + each->key();
+        new_call.key += (new_call.key.empty() ? "" : ",") + each->key();
         const std::lock_guard guard(state_->mutex);
         state_->begin_operation(*each, operation::create_all);
     }
-    auto how = begin(std::move(started));
+    auto behavior = begin(std::move(new_call));
     const auto send = [claims](adapter& backend, completion<create_all_outcome> end) {
         backend.start_create_all(claims, std::move(end));
     };
-    run<create_all_outcome>({operation::create_all, std::move(how), claims, send, std::move(done), state_, claims});
+    run<create_all_outcome>(
+        {operation::create_all, std::move(behavior), claims, send, std::move(done), state_, claims});
 }
 
 void scripted_adapter::start_group(
-    std::string id, group_action what, std::chrono::milliseconds ttl, completion<group_outcome> done)
+    std::string id, group_action action, std::chrono::milliseconds ttl, completion<group_outcome> done)
 {
-    auto how = begin({.what = operation::group, .key = id, .ttl = ttl});
-    const auto send = [id = std::move(id), what, ttl](adapter& backend, completion<group_outcome> end) {
-        backend.start_group(id, what, ttl, std::move(end));
+    auto behavior = begin({.what = operation::group, .key = id, .ttl = ttl});
+    const auto send = [id = std::move(id), action, ttl](adapter& backend, completion<group_outcome> end) {
+        backend.start_group(id, action, ttl, std::move(end));
     };
-    run<group_outcome>({operation::group, std::move(how), {}, send, std::move(done), nullptr, {}});
+    run<group_outcome>({operation::group, std::move(behavior), {}, send, std::move(done), nullptr, {}});
 }
 
 void scripted_adapter::start_export(claim_ptr held, completion<export_outcome> done)
 {
-    auto how = begin(operation::export_ticket, held, held->ttl());
+    auto behavior = begin(operation::export_ticket, held, held->ttl());
     const auto send = [held](adapter& backend, completion<export_outcome> end) {
         backend.start_export(held, std::move(end));
     };
-    run<export_outcome>({operation::export_ticket, std::move(how), {held}, send, std::move(done), state_, {held}});
+    run<export_outcome>({operation::export_ticket, std::move(behavior), {held}, send, std::move(done), state_, {held}});
 }
 
 void scripted_adapter::start_adopt(std::string ticket, claim_ptr claim, completion<create_outcome> done)
 {
-    auto how = begin(operation::adopt, claim, claim->ttl());
+    auto behavior = begin(operation::adopt, claim, claim->ttl());
     const auto send = [ticket = std::move(ticket), claim](adapter& backend, completion<create_outcome> end) {
         backend.start_adopt(ticket, claim, std::move(end));
     };
-    run<create_outcome>({operation::adopt, std::move(how), {claim}, send, std::move(done), state_, {claim}});
+    run<create_outcome>({operation::adopt, std::move(behavior), {claim}, send, std::move(done), state_, {claim}});
 }
 
 void scripted_adapter::start_close(lease_clock::duration deadline, completion<close_outcome> done)
 {
-    auto how = begin({operation::close, {}, {}, std::chrono::floor<std::chrono::milliseconds>(deadline)});
+    auto behavior = begin({operation::close, {}, {}, std::chrono::floor<std::chrono::milliseconds>(deadline)});
     const auto send = [deadline](adapter& backend, completion<close_outcome> end) {
         backend.start_close(deadline, std::move(end));
     };
-    run<close_outcome>({operation::close, std::move(how), {}, send, std::move(done), nullptr, {}});
+    run<close_outcome>({operation::close, std::move(behavior), {}, send, std::move(done), nullptr, {}});
 }
 
 } // namespace colock::testing

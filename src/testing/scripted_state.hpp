@@ -44,7 +44,7 @@ struct scripted_adapter::state : context_member
 {
     struct request
     {
-        operation what;
+        operation kind;
         std::vector<claim_ptr> claims;
         std::function<void(scripted_adapter&)> deliver;
         std::function<void(scripted_adapter&)> discard;
@@ -77,17 +77,17 @@ struct scripted_adapter::state : context_member
     }
 
     /// Requires that the mutex is held.
-    void begin_operation(const colock::claim& subject, operation what)
+    void begin_operation(const colock::claim& subject, operation kind)
     {
-        const auto breach = [&](const std::string& why) {
-            breaches.push_back(subject.key() + ": " + to_string(what) + " started " + why);
+        const auto breach = [&](const std::string& text) {
+            breaches.push_back(subject.key() + ": " + to_string(kind) + " started " + text);
         };
         if (const auto other = under_way.find(&subject); other != under_way.end())
             breach(std::string("while ") + to_string(other->second) + " is under way");
         if (waiting.contains(&subject))
             breach("before its wait had ended or was cancelled");
-        if (what != operation::wait)
-            under_way[&subject] = what;
+        if (kind != operation::wait)
+            under_way[&subject] = kind;
     }
     void end_operation(const std::vector<claim_ptr>& done)
     {
@@ -128,8 +128,8 @@ struct scripted_adapter::state : context_member
 template <class Outcome>
 struct scripted_adapter::pending_call
 {
-    operation what;
-    step how;
+    operation kind;
+    step behavior;
     /// Claims of the request, for the contract of `abandon`.
     std::vector<claim_ptr> claims;
     std::function<void(adapter&, completion<Outcome>)> send;
@@ -140,14 +140,14 @@ struct scripted_adapter::pending_call
 
     void answer(Outcome outcome)
     {
-        if (how.after_)
-            how.after_();
+        if (behavior.after_)
+            behavior.after_();
         if (record_in)
             record_in->end_operation(busy_claims);
         if constexpr (std::is_same_v<Outcome, release_outcome>)
-            outcome.others_wait = outcome.others_wait || how.others_wait_;
+            outcome.others_wait = outcome.others_wait || behavior.others_wait_;
         else if constexpr (std::is_same_v<Outcome, hand_over_outcome>)
-            outcome.released.others_wait = outcome.released.others_wait || how.others_wait_;
+            outcome.released.others_wait = outcome.released.others_wait || behavior.others_wait_;
         done(std::move(outcome));
     }
 };
