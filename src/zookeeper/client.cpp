@@ -96,7 +96,7 @@ void client::set_watches()
 
 void client::listen()
 {
-    all_parts().sessions.handle(session_manager::event::wanted);
+    all_parts().sessions.handle(session_manager::event::needed);
     set_watches();
 }
 

@@ -77,7 +77,7 @@ void release_events::follow_requests()
 {
     if (!requests_.has_change_streams()) {
         handle(event::requests_here);
-        handle(event::wanted);
+        handle(event::needed);
         return;
     }
     // The change stream was opened on the previous server.
@@ -181,7 +181,7 @@ void release_events::disconnect()
     kill_cursor();
     if (const auto old = std::exchange(pool_, nullptr))
         asio::post(strand_, [old] { old->close_all(); });
-    handle(event::ended);
+    handle(event::closed);
     owner_.arm_timer();
     owner_.finish_close();
 }

@@ -92,7 +92,7 @@ void subscriptions::connection_ended()
 {
     factory_.drop(connection_);
     sources_.begin_round();
-    handle(event::ended);
+    handle(event::closed);
     owner_.arm_timer();
     owner_.finish_close();
 }
@@ -103,7 +103,7 @@ void subscriptions::disconnect()
     if (connection_)
         connection_->close();
     else
-        handle(event::ended);
+        handle(event::closed);
 }
 
 void subscriptions::receive()

@@ -32,13 +32,13 @@ public:
     }
 
     template <class Adapter, class Settings>
-    [[nodiscard]] static std::shared_ptr<Adapter> make(const asio::any_io_executor& executor, Settings checked)
+    [[nodiscard]] static std::shared_ptr<Adapter> make(const asio::any_io_executor& executor, Settings settings)
     {
-        auto made = std::make_shared<Adapter>(executor);
-        adapter_base& base = *made;
+        auto result = std::make_shared<Adapter>(executor);
+        adapter_base& base = *result;
         base.client_ =
-            Client::make(executor, std::move(checked), std::shared_ptr<colock::contact>(made, &base.contact()));
-        return made;
+            Client::make(executor, std::move(settings), std::shared_ptr<colock::contact>(result, &base.contact()));
+        return result;
     }
 
     void start_extend(claim_ptr claim, std::chrono::milliseconds ttl, completion<extend_outcome> done) final

@@ -12,12 +12,12 @@ template <class State>
 struct claim_slot
 {
     /// Returns null if no state has been stored yet.
-    [[nodiscard]] static State* find(const claim& of) noexcept { return static_cast<State*>(of.slot.get()); }
-    [[nodiscard]] static State& make(claim& of)
+    [[nodiscard]] static State* find(const claim& claim) noexcept { return static_cast<State*>(claim.slot.get()); }
+    [[nodiscard]] static State& make(claim& claim)
     {
-        if (!of.slot)
-            of.slot = std::make_shared<State>();
-        return *find(of);
+        if (!claim.slot)
+            claim.slot = std::make_shared<State>();
+        return *find(claim);
     }
 };
 

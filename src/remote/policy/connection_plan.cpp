@@ -25,41 +25,42 @@ constexpr bool keeps_forever(lease_clock::duration idle_timeout)
 
 } // namespace
 
-connection_plan::action connection_plan::resume(lease_clock::time_point now, event what, demand by)
+connection_plan::action connection_plan::resume(lease_clock::time_point now, event input, demand current_demand)
 {
-    switch (what) {
-    case event::wanted:
+    switch (input) {
+    case event::needed:
         if (phase_ != phase::idle)
             return {};
         if (now < refused_until_) {
             phase_ = phase::waiting;
-            return {.what = action::kind::wait, .delay = refused_until_ - now};
+            return {.step = action::kind::wait, .delay = refused_until_ - now};
         }
         phase_ = phase::connecting;
         demoted_ = false;
         given_up_ = false;
-        return {.what = action::kind::connect, .report = all_->began()};
+        return {.step = action::kind::connect, .report = all_->began()};
     case event::opened:
         return on_opened(now);
     case event::failed:
         // A ZooKeeper session continues to connect by itself during the back-off, so an attempt may fail in that phase
         // too.
-        return phase_ == phase::connecting ? on_failed(by) : action{.report = all_->failed()};
+        return phase_ == phase::connecting ? on_failed(current_demand) : action{.report = all_->failed()};
     case event::refused:
         // The client itself closes the connection, so this is not a loss.
         return disconnect(phase_ == phase::open ? all_->closed() : connection_events::event::none);
     case event::lost:
     case event::silent:
-        return on_lost(what, by);
+        return on_lost(input, current_demand);
     case event::drained:
-        return phase_ == phase::ending ? wait_or_disconnect(by, connection_events::event::none) : action{};
+        return phase_ == phase::draining ? wait_or_disconnect(current_demand, connection_events::event::none)
+                                         : action{};
     case event::due:
         if (phase_ != phase::waiting)
             return {};
         phase_ = phase::idle;
-        return by.needed ? resume(now, event::wanted, by) : disconnect();
+        return current_demand.needed ? resume(now, event::needed, current_demand) : disconnect();
     case event::timer:
-        return on_timer(now, by);
+        return on_timer(now, current_demand);
     case event::given_up:
         given_up_ = true;
         return {};
@@ -94,32 +95,32 @@ bool connection_plan::tolerates_refusal(lease_clock::time_point now) noexcept
     return true;
 }
 
-connection_plan::action connection_plan::on_failed(demand by)
+connection_plan::action connection_plan::on_failed(demand current_demand)
 {
-    return wait_or_disconnect(by, all_->failed());
+    return wait_or_disconnect(current_demand, all_->failed());
 }
 
-connection_plan::action connection_plan::on_lost(event how, demand by)
+connection_plan::action connection_plan::on_lost(event input, demand current_demand)
 {
     if (phase_ == phase::connecting)
-        return on_failed(by);
+        return on_failed(current_demand);
     if (phase_ != phase::open)
         return {};
-    phase_ = phase::ending;
+    phase_ = phase::draining;
     // The silent period has already delayed the reconnection, so no back-off follows.
-    skips_delay_ = how == event::silent;
+    skips_delay_ = input == event::silent;
     // A connection that the client has given up is not a loss.
     const auto report = given_up_ ? all_->closed() : all_->lost();
     // The next connection is established only after all operations have been notified of the end of this one.
-    return by.has_in_flight ? action{.report = report} : wait_or_disconnect(by, report);
+    return current_demand.has_in_flight ? action{.report = report} : wait_or_disconnect(current_demand, report);
 }
 
-connection_plan::action connection_plan::wait_or_disconnect(demand by, connection_events::event report)
+connection_plan::action connection_plan::wait_or_disconnect(demand current_demand, connection_events::event report)
 {
-    if (!by.needed)
+    if (!current_demand.needed)
         return disconnect(report);
     phase_ = phase::waiting;
-    return {.what = action::kind::wait,
+    return {.step = action::kind::wait,
         .report = report,
         .delay = std::exchange(skips_delay_, false) ? lease_clock::duration::zero() : delays_.next()};
 }
@@ -128,14 +129,14 @@ connection_plan::action connection_plan::disconnect(connection_events::event rep
 {
     if (std::exchange(phase_, phase::idle) == phase::connecting && report == connection_events::event::none)
         report = all_->gave_up();
-    return {.what = action::kind::disconnect, .report = report};
+    return {.step = action::kind::disconnect, .report = report};
 }
 
-connection_plan::action connection_plan::on_timer(lease_clock::time_point now, demand by)
+connection_plan::action connection_plan::on_timer(lease_clock::time_point now, demand current_demand)
 {
-    if (by.used || by.has_in_flight)
+    if (current_demand.used || current_demand.has_in_flight)
         used_ = now;
-    if (by.needed)
+    if (current_demand.needed)
         return {};
     const auto unused = now - used_;
     switch (phase_) {
@@ -150,22 +151,22 @@ connection_plan::action connection_plan::on_timer(lease_clock::time_point now, d
         return is_due ? disconnect(all_->closed()) : action{};
     }
     case phase::idle:
-    case phase::ending:
+    case phase::draining:
         return {};
     }
     return {};
 }
 
-void connection_plan::close(lease_clock::time_point by) noexcept
+void connection_plan::close(lease_clock::time_point deadline) noexcept
 {
     closes_ = true;
-    close_by_ = std::min(close_by_, by);
+    close_deadline_ = std::min(close_deadline_, deadline);
 }
 
 void connection_plan::cancel_close() noexcept
 {
     closes_ = false;
-    close_by_ = lease_clock::time_point::max();
+    close_deadline_ = lease_clock::time_point::max();
 }
 
 bool connection_plan::finish_close(lease_clock::time_point now, client_state client) noexcept
@@ -173,16 +174,16 @@ bool connection_plan::finish_close(lease_clock::time_point now, client_state cli
     const bool all_closed = phase_ == phase::idle && !client.others_open;
     if (!all_closed && (client.has_pending_completions || !out_of_time(now)))
         return false;
-    close_by_ = lease_clock::time_point::max();
+    close_deadline_ = lease_clock::time_point::max();
     return true;
 }
 
 std::optional<lease_clock::duration> connection_plan::next_timer_in(
-    demand by, client_state client, lease_clock::duration check_interval) const noexcept
+    demand current_demand, client_state client, lease_clock::duration check_interval) const noexcept
 {
-    if (!by.needed && phase_ == phase::idle && !client.others_open && !client.closing)
+    if (!current_demand.needed && phase_ == phase::idle && !client.others_open && !client.closing)
         return std::nullopt;
-    if (by.needed || closes_ || client.closing)
+    if (current_demand.needed || closes_ || client.closing)
         return check_interval;
     if (phase_ != phase::open && phase_ != phase::idle)
         return max_unneeded_connecting;

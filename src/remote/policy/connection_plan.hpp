@@ -28,14 +28,14 @@ public:
         connecting,
         open,
         /// The connection has ended. The operations that were in flight on it are being notified.
-        ending,
+        draining,
         /// Connects again after the delay.
         waiting,
     };
     enum class event : unsigned char
     {
         /// An operation needs the connection.
-        wanted,
+        needed,
         /// The connection is established: requests can be sent.
         opened,
         /// The attempt to connect has failed; another attempt may succeed.
@@ -87,7 +87,7 @@ public:
             /// Drop the connection.
             disconnect,
         };
-        kind what = kind::none;
+        kind step = kind::none;
         connection_events::event report = connection_events::event::none;
         lease_clock::duration delay{};
     };
@@ -99,12 +99,12 @@ public:
     {
     }
 
-    [[nodiscard]] action resume(lease_clock::time_point now, event what, demand by);
+    [[nodiscard]] action resume(lease_clock::time_point now, event input, demand current_demand);
 
     [[nodiscard]] phase current() const noexcept { return phase_; }
     [[nodiscard]] bool idle() const noexcept { return phase_ == phase::idle; }
     [[nodiscard]] bool open() const noexcept { return phase_ == phase::open; }
-    [[nodiscard]] bool ending() const noexcept { return phase_ == phase::ending; }
+    [[nodiscard]] bool draining() const noexcept { return phase_ == phase::draining; }
     /// Returns whether requests may be sent.
     [[nodiscard]] bool takes_requests() const noexcept { return open() && !demoted_; }
 
@@ -127,12 +127,12 @@ public:
     /// Starts a close with a deadline. Until `cancel_close`, each connection is closed as soon as it is not needed.
     /// Once the close is complete, a connection may be needed again: a body that outlasts the shutdown of its locker
     /// releases its lock.
-    void close(lease_clock::time_point by) noexcept;
+    void close(lease_clock::time_point deadline) noexcept;
     void cancel_close() noexcept;
     [[nodiscard]] bool closes() const noexcept { return closes_; }
     /// Returns whether the deadline of the close has passed. Unsent operations then fail, and answers are not awaited
     /// any more.
-    [[nodiscard]] bool out_of_time(lease_clock::time_point now) const noexcept { return close_by_ <= now; }
+    [[nodiscard]] bool out_of_time(lease_clock::time_point now) const noexcept { return close_deadline_ <= now; }
     /// Returns true when everything is closed, or when the deadline has passed and no completion is pending. The close
     /// is then complete and must be reported. The deadline is removed, so that the next close has its own.
     [[nodiscard]] bool finish_close(lease_clock::time_point now, client_state client) noexcept;
@@ -145,15 +145,15 @@ public:
     /// may run out of work. duration::max() if the timer may stay as it is.
     /// \param check_interval the delay while operations must be checked
     [[nodiscard]] std::optional<lease_clock::duration> next_timer_in(
-        demand by, client_state client, lease_clock::duration check_interval) const noexcept;
+        demand current_demand, client_state client, lease_clock::duration check_interval) const noexcept;
 
 private:
     [[nodiscard]] action on_opened(lease_clock::time_point now);
-    [[nodiscard]] action on_failed(demand by);
-    [[nodiscard]] action on_lost(event how, demand by);
-    [[nodiscard]] action wait_or_disconnect(demand by, connection_events::event report);
+    [[nodiscard]] action on_failed(demand current_demand);
+    [[nodiscard]] action on_lost(event input, demand current_demand);
+    [[nodiscard]] action wait_or_disconnect(demand current_demand, connection_events::event report);
     [[nodiscard]] action disconnect(connection_events::event report = connection_events::event::none) noexcept;
-    [[nodiscard]] action on_timer(lease_clock::time_point now, demand by);
+    [[nodiscard]] action on_timer(lease_clock::time_point now, demand current_demand);
 
     lease_clock::duration idle_timeout_;
     connection_events* all_;
@@ -170,7 +170,7 @@ private:
     bool given_up_ = false;
     bool retired_ = false;
     bool closes_ = false;
-    lease_clock::time_point close_by_ = lease_clock::time_point::max();
+    lease_clock::time_point close_deadline_ = lease_clock::time_point::max();
 };
 
 } // namespace colock::inline v0::remote

@@ -26,9 +26,9 @@ lease_clock::duration deadlines::stall_time(lease_clock::time_point due, lease_c
     return now - due > max_lateness ? now - due : lease_clock::duration::zero();
 }
 
-failure_ptr deadlines::overdue_failure(delivery how, const failure_ptr& connection_failure)
+failure_ptr deadlines::overdue_failure(delivery status, const failure_ptr& connection_failure)
 {
-    if (how == delivery::unanswered)
+    if (status == delivery::unanswered)
         return make_failure(errc::outcome_unknown, "no answer within the operation timeout");
     auto detail = "not sent within the operation timeout" +
                   (connection_failure ? ": " + connection_failure->detail : std::string());

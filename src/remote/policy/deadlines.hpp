@@ -49,7 +49,7 @@ public:
     }
     /// Returns the error of an overdue operation: `unavailable` if it was certainly not sent, with `connection_failure`
     /// as the cause if it is not null; otherwise `outcome_unknown`.
-    [[nodiscard]] static failure_ptr overdue_failure(delivery how, const failure_ptr& connection_failure);
+    [[nodiscard]] static failure_ptr overdue_failure(delivery status, const failure_ptr& connection_failure);
 
 private:
     lease_clock::duration timeout_;

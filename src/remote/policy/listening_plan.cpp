@@ -12,12 +12,12 @@ constexpr unsigned max_wrong_servers = 4;
 
 } // namespace
 
-listening_plan::action listening_plan::resume(event what, view seen)
+listening_plan::action listening_plan::resume(event input, view current)
 {
     using kind = action::kind;
-    switch (what) {
-    case event::wanted:
-        return on_wanted(seen);
+    switch (input) {
+    case event::needed:
+        return on_needed(current);
     case event::connected_here:
         return on_connected(kind::listen);
     case event::connected_elsewhere:
@@ -33,56 +33,56 @@ listening_plan::action listening_plan::resume(event what, view seen)
         if (phase_ != phase::opening && phase_ != phase::ready)
             return {};
         phase_ = phase::closing;
-        polls_ = what == event::denied;
+        polls_ = input == event::denied;
         return {kind::close};
-    case event::ended:
-        return on_ended(seen);
+    case event::closed:
+        return on_closed(current);
     case event::due:
         if (phase_ == phase::waiting)
             phase_ = phase::closed;
-        return on_wanted(seen);
+        return on_needed(current);
     case event::timer:
-        return on_timer(seen);
+        return on_timer(current);
     case event::requests_here:
     case event::requests_elsewhere:
-        return on_requests_moved(what);
+        return on_requests_moved(input);
     }
     return {};
 }
 
-listening_plan::action listening_plan::on_wanted(view seen)
+listening_plan::action listening_plan::on_needed(view current)
 {
     using kind = action::kind;
-    if (polls_ || !seen.wanted || phase_ == phase::waiting)
+    if (polls_ || !current.needed || phase_ == phase::waiting)
         return {};
     if (phase_ != phase::closed)
         return ready() ? action{kind::listen} : action{};
-    if (seen.requests == connection_plan::phase::idle)
+    if (current.requests == connection_plan::phase::idle)
         return {kind::connect_requests};
-    if (seen.requests != connection_plan::phase::open)
+    if (current.requests != connection_plan::phase::open)
         return {};
     phase_ = phase::opening;
     return {kind::connect};
 }
 
-listening_plan::action listening_plan::on_connected(action::kind listens) noexcept
+listening_plan::action listening_plan::on_connected(action::kind step) noexcept
 {
     phase_ = phase::ready;
-    return {listens};
+    return {step};
 }
 
-listening_plan::action listening_plan::on_ended(view seen)
+listening_plan::action listening_plan::on_closed(view current)
 {
     phase_ = phase::closed;
-    if (polls_ || !seen.wanted)
+    if (polls_ || !current.needed)
         return {};
     phase_ = phase::waiting;
     return {action::kind::wait, delays_.next()};
 }
 
-listening_plan::action listening_plan::on_timer(view seen) noexcept
+listening_plan::action listening_plan::on_timer(view current) noexcept
 {
-    if (seen.wanted || phase_ == phase::closed)
+    if (current.needed || phase_ == phase::closed)
         return {};
     if (phase_ != phase::waiting)
         return {action::kind::close};
@@ -90,12 +90,12 @@ listening_plan::action listening_plan::on_timer(view seen) noexcept
     return {action::kind::stop_waiting};
 }
 
-listening_plan::action listening_plan::on_requests_moved(event where) noexcept
+listening_plan::action listening_plan::on_requests_moved(event input) noexcept
 {
     wrong_server_count_ = 0;
     if (std::exchange(polls_, false))
         return {action::kind::subscribe_again};
-    return ready() && where == event::requests_elsewhere ? action{action::kind::close} : action{};
+    return ready() && input == event::requests_elsewhere ? action{action::kind::close} : action{};
 }
 
 } // namespace colock::inline v0::remote

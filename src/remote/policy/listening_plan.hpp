@@ -20,7 +20,7 @@ public:
     enum class event : unsigned char
     {
         /// A caller may have begun to wait.
-        wanted,
+        needed,
         /// The connection can receive events now. It leads to the server that the requests go to (`here`), or to
         /// another server (`elsewhere`).
         connected_here,
@@ -31,7 +31,7 @@ public:
         refused,
         /// The user has no permission for the subscription.
         denied,
-        ended,
+        closed,
         /// The delay of `action::kind::wait` has passed.
         due,
         /// The owner's timer has fired.
@@ -45,7 +45,7 @@ public:
     struct view
     {
         /// A caller waits, or has waited recently.
-        bool wanted;
+        bool needed;
         connection_plan::phase requests;
     };
     struct action
@@ -69,11 +69,11 @@ public:
             /// Cancel the delay of `wait`.
             stop_waiting,
         };
-        kind what = kind::none;
+        kind step = kind::none;
         lease_clock::duration delay{};
     };
 
-    [[nodiscard]] action resume(event what, view seen);
+    [[nodiscard]] action resume(event input, view current);
 
     /// Returns whether events can be subscribed to.
     [[nodiscard]] bool ready() const noexcept { return phase_ == phase::ready; }
@@ -90,11 +90,11 @@ private:
         closing,
         waiting,
     };
-    [[nodiscard]] action on_wanted(view seen);
-    [[nodiscard]] action on_connected(action::kind listens) noexcept;
-    [[nodiscard]] action on_ended(view seen);
-    [[nodiscard]] action on_timer(view seen) noexcept;
-    [[nodiscard]] action on_requests_moved(event where) noexcept;
+    [[nodiscard]] action on_needed(view current);
+    [[nodiscard]] action on_connected(action::kind step) noexcept;
+    [[nodiscard]] action on_closed(view current);
+    [[nodiscard]] action on_timer(view current) noexcept;
+    [[nodiscard]] action on_requests_moved(event input) noexcept;
 
     phase phase_ = phase::closed;
     bool polls_ = false;

@@ -12,9 +12,9 @@ liveness::action liveness::check(std::uint64_t received_count, bool awaits_answe
     silent_count_ = has_new_data || (!has_received && !awaits_answer) ? 0 : silent_count_ + 1;
     if (silent_count_ >= (has_received ? limits_.silence : limits_.before_first_data))
         return action::give_up;
-    if (!has_received || silent_count_ == 0 || asked_)
+    if (!has_received || silent_count_ == 0 || is_probing_)
         return action::none;
-    asked_ = true;
+    is_probing_ = true;
     return action::ask;
 }
 

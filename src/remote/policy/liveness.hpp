@@ -29,21 +29,21 @@ public:
         give_up,
     };
 
-    explicit liveness(limits given) noexcept : limits_(given) {}
+    explicit liveness(limits thresholds) noexcept : limits_(thresholds) {}
 
     /// Must be called at each timer event of the owner.
     /// \param received_count number of the received items; 0 until the first has arrived
     /// \param awaits_answer whether the server owes an answer. Before the first data, only timer events with an answer
     ///     due are counted, so that the time to connect does not count as silence.
     [[nodiscard]] action check(std::uint64_t received_count, bool awaits_answer) noexcept;
-    void answered() noexcept { asked_ = false; }
+    void answered() noexcept { is_probing_ = false; }
 
 private:
     limits limits_;
     std::uint64_t last_received_count_ = 0;
     /// Number of counted timer events in a row without received data.
     unsigned silent_count_ = 0;
-    bool asked_ = false;
+    bool is_probing_ = false;
 };
 
 } // namespace colock::inline v0::remote

@@ -30,9 +30,9 @@ client_base::~client_base() = default;
 
 source_subscription client_base::watch(const std::string& source)
 {
-    source_subscription made(std::shared_ptr<wait_sources>(keep(*this), &sources_), source);
+    source_subscription subscription(std::shared_ptr<wait_sources>(keep(*this), &sources_), source);
     listen_soon();
-    return made;
+    return subscription;
 }
 
 void client_base::watch_again(const std::string& source)
@@ -75,7 +75,7 @@ client_base::usage client_base::current_usage() const noexcept
 
 void client_base::listen()
 {
-    runtime_->events->handle(listening_loop::event::wanted);
+    runtime_->events->handle(listening_loop::event::needed);
 }
 
 void client_base::on_connected()
@@ -102,15 +102,15 @@ void client_base::arm_timer()
 {
     auto& run = *runtime_;
     const auto now = current_usage();
-    const auto wanted = requests().plan().next_timer_in(demand(now), client_state(now), now.timer_interval);
-    if (!wanted) {
+    const auto next_delay = requests().plan().next_timer_in(demand(now), client_state(now), now.timer_interval);
+    if (!next_delay) {
         // `timer_due` does not tell whether the timer is armed: a handler that was queued before the timer was armed
         // again clears it.
         run.timer_due = never;
         run.timer.cancel();
         return;
     }
-    const auto delay = *wanted;
+    const auto delay = *next_delay;
     if (delay == lease_clock::duration::max())
         return;
     // An earlier timer event is sufficient, and so is one that is slightly later.
@@ -122,8 +122,8 @@ void client_base::arm_timer()
     run.timer_due = at;
     run.timer_delay = delay;
     run.timer.expires_after(delay);
-    run.timer.async_wait([self = keep(*this)](const error_code& code) {
-        if (!code)
+    run.timer.async_wait([self = keep(*this)](const error_code& error) {
+        if (!error)
             self->on_timer(deadlines::stall_time(std::exchange(self->runtime_->timer_due, never), lease_clock::now()));
     });
 }

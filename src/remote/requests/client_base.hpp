@@ -62,7 +62,7 @@ public:
     ~client_base() override;
 
     /// Starts an operation as soon as possible. The operation ends on the strand. It is dropped if the context is gone.
-    void submit(operation_ptr added) { queue_.submit(std::move(added)); }
+    void submit(operation_ptr operation) { queue_.submit(std::move(operation)); }
 
     [[nodiscard]] source_subscription watch(const std::string& source);
     /// Called when a caller continues to wait for the source after an event. If a subscription at this server delivers
@@ -148,14 +148,14 @@ protected:
         std::vector<completion<close_outcome>> closing{};
     };
 
-    client_base(deadlines given, request_queue::limits allowed, request_queue::callbacks made)
-        : queue_(*this, given, allowed, std::move(made))
+    client_base(deadlines deadlines, request_queue::limits limits, request_queue::callbacks callbacks)
+        : queue_(*this, deadlines, limits, std::move(callbacks))
     {
     }
-    void start(std::unique_ptr<runtime> made)
+    void start(std::unique_ptr<runtime> new_runtime)
     {
-        gate_ = colock::detail::context_gate::of(made->strand);
-        runtime_ = std::move(made);
+        gate_ = colock::detail::context_gate::of(new_runtime->strand);
+        runtime_ = std::move(new_runtime);
     }
     /// Must be called in the destructor of the client, because the parts use members of the client.
     void stop() noexcept { runtime_.reset(); }

@@ -11,15 +11,15 @@ connection_loop::connection_loop(const asio::any_io_executor& strand, client_bas
 {
 }
 
-void connection_loop::handle(event what, const error_code& loss)
+void connection_loop::handle(event input, const error_code& loss)
 {
     using kind = plan_type::action::kind;
     auto demand = owner_.demand();
-    demand.used = what == event::timer && std::exchange(used_, false);
-    const auto decided = plan_.resume(lease_clock::now(), what, demand);
-    if (decided.report != connection_events::event::none)
-        reports_.report(decided.report, loss, problem_, address());
-    switch (decided.what) {
+    demand.used = input == event::timer && std::exchange(used_, false);
+    const auto action = plan_.resume(lease_clock::now(), input, demand);
+    if (action.report != connection_events::event::none)
+        reports_.report(action.report, loss, problem_, address());
+    switch (action.step) {
     case kind::none:
         return;
     case kind::connect:
@@ -28,7 +28,7 @@ void connection_loop::handle(event what, const error_code& loss)
         return;
     case kind::wait:
         disconnect_for_retry();
-        back_off(decided.delay);
+        back_off(action.delay);
         owner_.arm_timer();
         return;
     case kind::disconnect:
@@ -47,33 +47,35 @@ void connection_loop::opened()
     owner_.on_connected();
 }
 
-void connection_loop::fail_to_connect(const failure_ptr& why)
+void connection_loop::fail_to_connect(const failure_ptr& failure)
 {
-    if (why->code != errc::unavailable) {
-        refuse(why);
+    if (failure->code != errc::unavailable) {
+        refuse(failure);
         return;
     }
-    problem_ = why;
+    problem_ = failure;
     handle(event::failed);
 }
 
-void connection_loop::refuse(const failure_ptr& why)
+void connection_loop::refuse(const failure_ptr& failure)
 {
-    problem_ = tolerate(why);
-    reports_.warn(address() + " cannot be used: " + why->detail);
+    problem_ = tolerate(failure);
+    reports_.warn(address() + " cannot be used: " + failure->detail);
     owner_.queue().fail_waiting(problem_);
 }
 
-failure_ptr connection_loop::tolerate(const failure_ptr& why)
+failure_ptr connection_loop::tolerate(const failure_ptr& failure)
 {
-    return plan_.tolerates_refusal(lease_clock::now()) ? make_failure(errc::unavailable, why->detail, why->cause) : why;
+    return plan_.tolerates_refusal(lease_clock::now())
+               ? make_failure(errc::unavailable, failure->detail, failure->cause)
+               : failure;
 }
 
 void connection_loop::back_off(lease_clock::duration delay)
 {
     back_off_.expires_after(delay);
-    back_off_.async_wait([self = owner_.keep(*this)](const error_code& code) {
-        if (!code)
+    back_off_.async_wait([self = owner_.keep(*this)](const error_code& error) {
+        if (!error)
             self->handle(event::due);
     });
 }

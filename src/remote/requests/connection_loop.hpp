@@ -33,7 +33,7 @@ public:
 
     /// Passes the event to the plan, and executes the action of the plan.
     /// \param loss why the connection has ended, if it has
-    void handle(event what, const error_code& loss = {});
+    void handle(event input, const error_code& loss = {});
     [[nodiscard]] plan_type& plan() noexcept { return plan_; }
     [[nodiscard]] const plan_type& plan() const noexcept { return plan_; }
     /// Must be called when a request is sent on the connection, which is therefore not idle.
@@ -65,14 +65,15 @@ protected:
     void opened();
     /// Must be called when the attempt to connect has failed. The attempt is repeated after `errc::unavailable`; any
     /// other failure is a refusal.
-    void fail_to_connect(const failure_ptr& why);
+    void fail_to_connect(const failure_ptr& failure);
     /// Must be called when the server refuses the connection. Every operation that waits for a connection fails with
-    /// `why`. If the server may accept the next attempt, because its secrets are being replaced, the operations fail
-    /// with `errc::unavailable` and the text of `why`.
-    void refuse(const failure_ptr& why);
-    /// Returns the failure of operations after a refusal: `why`, or `errc::unavailable` if the refusal is tolerated.
-    [[nodiscard]] failure_ptr tolerate(const failure_ptr& why);
-    void set_problem(failure_ptr why) noexcept { problem_ = std::move(why); }
+    /// `failure`. If the server may accept the next attempt, because its secrets are being replaced, the operations
+    /// fail with `errc::unavailable` and the text of `failure`.
+    void refuse(const failure_ptr& failure);
+    /// Returns the failure of operations after a refusal: `failure`, or `errc::unavailable` if the refusal is
+    /// tolerated.
+    [[nodiscard]] failure_ptr tolerate(const failure_ptr& failure);
+    void set_problem(failure_ptr failure) noexcept { problem_ = std::move(failure); }
     /// Tries to connect at once instead of after the rest of the back-off.
     void end_back_off();
 

@@ -26,7 +26,7 @@ public:
         struct resume_caller
         {
             [[nodiscard]] bool await_ready() const noexcept { return false; }
-            std::coroutine_handle<> await_suspend(handle_type ended) const noexcept { return ended.promise().caller; }
+            std::coroutine_handle<> await_suspend(handle_type handle) const noexcept { return handle.promise().caller; }
             void await_resume() const noexcept {}
         };
 
@@ -66,7 +66,7 @@ public:
     void await_resume() const noexcept {}
 
 private:
-    explicit coroutine(handle_type own) noexcept : handle_(own) {}
+    explicit coroutine(handle_type handle) noexcept : handle_(handle) {}
     void swap(coroutine& other) noexcept { std::swap(handle_, other.handle_); }
 
     handle_type handle_ = nullptr;

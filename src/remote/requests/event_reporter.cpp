@@ -4,25 +4,25 @@
 namespace colock::inline v0::remote {
 
 void event_reporter::report(
-    connection_events::event what, const error_code& loss, const failure_ptr& problem, std::string_view address) const
+    connection_events::event event, const error_code& loss, const failure_ptr& problem, std::string_view address) const
 {
-    using event = connection_events::event;
+    using kind = connection_events::event;
     const auto to = to_.lock();
     if (!to)
         return;
-    switch (what) {
-    case event::none:
+    switch (event) {
+    case kind::none:
         return;
-    case event::connecting:
+    case kind::connecting:
         return to->set_connecting(address);
-    case event::idle:
+    case kind::idle:
         return to->set_idle();
-    case event::up:
+    case kind::up:
         // The first request is sent after this call.
         return to->set_up(lease_clock::now());
-    case event::lost:
+    case kind::lost:
         return to->set_down(loss);
-    case event::failed:
+    case kind::failed:
         return to->set_down(problem, address);
     }
 }

@@ -22,7 +22,7 @@ public:
     /// \param loss the error of `lost`
     /// \param problem the failure of `failed`
     /// \param address the address of `failed` and `connecting`
-    void report(connection_events::event what, const error_code& loss, const failure_ptr& problem,
+    void report(connection_events::event event, const error_code& loss, const failure_ptr& problem,
         std::string_view address) const;
     /// The adapter reports each message only once.
     void warn(std::string_view message) const;

@@ -15,19 +15,19 @@ listening_loop::listening_loop(const asio::any_io_executor& strand, client_base&
 {
 }
 
-void listening_loop::handle(event what)
+void listening_loop::handle(event input)
 {
     using kind = plan_type::action::kind;
-    const auto decided = plan_.resume(what, {.wanted = !sources_.empty(), .requests = requests_.plan().current()});
+    const auto action = plan_.resume(input, {.needed = !sources_.empty(), .requests = requests_.plan().current()});
     note_decision();
-    switch (decided.what) {
+    switch (action.step) {
     case kind::none:
         return;
     case kind::connect:
         connect();
         return;
     case kind::connect_requests:
-        requests_.handle(connection_loop::event::wanted);
+        requests_.handle(connection_loop::event::needed);
         return;
     case kind::listen:
         listen();
@@ -42,7 +42,7 @@ void listening_loop::handle(event what)
         sources_.begin_round();
         return;
     case kind::wait:
-        back_off(decided.delay);
+        back_off(action.delay);
         return;
     case kind::stop_waiting:
         back_off_.cancel();
@@ -53,8 +53,8 @@ void listening_loop::handle(event what)
 void listening_loop::back_off(lease_clock::duration delay)
 {
     back_off_.expires_after(delay);
-    back_off_.async_wait([self = owner_.keep(*this)](const error_code& code) {
-        if (!code)
+    back_off_.async_wait([self = owner_.keep(*this)](const error_code& error) {
+        if (!error)
             self->handle(event::due);
     });
 }

@@ -30,7 +30,7 @@ public:
     listening_loop& operator=(const listening_loop&) = delete;
 
     /// Passes the event to the plan, and executes the action of the plan.
-    void handle(event what);
+    void handle(event input);
     /// Called when requests can be sent on a new connection, perhaps to another server.
     virtual void follow_requests() = 0;
     /// Returns whether there is a connection.
@@ -49,7 +49,7 @@ protected:
     ~listening_loop() = default;
 
     virtual void connect() = 0;
-    /// Closes the connection; `event::ended` follows.
+    /// Closes the connection; `event::closed` follows.
     virtual void disconnect() = 0;
     /// Subscribes to the events of every source that is not subscribed yet.
     virtual void listen() = 0;

@@ -37,7 +37,7 @@ public:
     };
 
     /// Records a connection that has ended with unanswered requests.
-    void add(connection_number ended, identity known);
+    void add(connection_number number, identity server_identity);
     /// Returns whether an unanswered request of that connection may still take effect. False for the current
     /// connection, because its requests are executed in order.
     [[nodiscard]] bool may_arrive(connection_number sent_on) const noexcept;
@@ -49,14 +49,14 @@ public:
     /// a server process that is known to be another one are not included, because their ids may belong to other clients
     /// on this server.
     [[nodiscard]] std::vector<connection_to_close> connections_to_close() const;
-    void on_closed_by_server(connection_number proven) { lost_.erase(proven); }
+    void on_closed_by_server(connection_number number) { lost_.erase(number); }
     /// Must be called when the server refuses to close the connection. The server is not asked again.
-    void on_close_refused(connection_number refused);
+    void on_close_refused(connection_number number);
 
 private:
     struct lost_connection
     {
-        identity known;
+        identity server_identity;
         bool refused = false;
     };
     std::map<connection_number, lost_connection> lost_;
@@ -73,10 +73,10 @@ class unsettled_requests
 public:
     void add(connection_number sent_on) { unanswered_.push_back(sent_on); }
     [[nodiscard]] bool empty() const noexcept { return unanswered_.empty(); }
-    /// Must be called when a later request of the claim was answered on the connection `answered`. Removes the requests
-    /// that were sent on the same connection, and those that cannot arrive any more. Returns true if the last request
-    /// was removed.
-    [[nodiscard]] bool settle(connection_number answered, const lost_requests& known);
+    /// Must be called when a later request of the claim was answered on the connection `answered_on`. Removes the
+    /// requests that were sent on the same connection, and those that cannot arrive any more. Returns true if the last
+    /// request was removed.
+    [[nodiscard]] bool settle(connection_number answered_on, const lost_requests& lost);
 
 private:
     std::vector<connection_number> unanswered_;

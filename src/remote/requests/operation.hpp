@@ -29,7 +29,7 @@ public:
     /// before they were sent.
     virtual void start() = 0;
     /// Ends the operation with a failure, because its deadline has passed or it is not wanted any more.
-    virtual void fail(delivery how, failure_ptr why) = 0;
+    virtual void fail(delivery status, failure_ptr failure) = 0;
     /// Returns whether an operation that was not started can be dropped, because no caller waits for it and it releases
     /// nothing.
     [[nodiscard]] virtual bool unwanted() const noexcept { return false; }

@@ -11,10 +11,10 @@ namespace colock::inline v0::remote {
 namespace {
 
 template <class List>
-operation_ptr pop_front(List& from)
+operation_ptr pop_front(List& list)
 {
-    operation_ptr first(&from.front(), false);
-    from.pop_front();
+    operation_ptr first(&list.front(), false);
+    list.pop_front();
     return first;
 }
 
@@ -37,13 +37,13 @@ private:
     std::size_t left_ = max_per_handler;
 };
 
-bool operation_queue::add(operation_ptr which)
+bool operation_queue::add(operation_ptr operation)
 {
     const std::lock_guard guard(mutex_);
     if (closed_)
         return false;
     const bool is_first = waiting_.empty();
-    waiting_.push_back(*which.detach());
+    waiting_.push_back(*operation.detach());
     ++waiting_count_;
     return is_first;
 }
@@ -86,13 +86,13 @@ operation_ptr operation_queue::take()
     return next;
 }
 
-void operation_queue::put_back(operation& which)
+void operation_queue::put_back(operation& operation)
 {
     // The operation was given up, and `end_some` will end it.
-    if (which.generation != generation_)
+    if (operation.generation != generation_)
         return;
-    operation_ptr kept(&which);
-    remove(which);
+    operation_ptr kept(&operation);
+    remove(operation);
     const std::lock_guard guard(mutex_);
     if (closed_)
         return;
@@ -100,47 +100,47 @@ void operation_queue::put_back(operation& which)
     ++waiting_count_;
 }
 
-void operation_queue::remove(operation& which) noexcept
+void operation_queue::remove(operation& operation) noexcept
 {
-    if (!which.is_linked())
+    if (!operation.is_linked())
         return;
-    which.unlink();
+    operation.unlink();
     // Operations that were given up are not counted in `in_flight_count_` any more.
-    if (which.generation == generation_)
+    if (operation.generation == generation_)
         --in_flight_count_;
-    intrusive_ptr_release(&which);
+    intrusive_ptr_release(&operation);
 }
 
-void operation_queue::postpone(lease_clock::duration by) noexcept
+void operation_queue::postpone(lease_clock::duration delay) noexcept
 {
-    if (by == lease_clock::duration::zero())
+    if (delay == lease_clock::duration::zero())
         return;
     for (auto& each : in_flight_)
-        each.deadline = saturating_add(each.deadline, by);
+        each.deadline = saturating_add(each.deadline, delay);
     const std::lock_guard guard(mutex_);
     for (auto& each : waiting_)
-        each.deadline = saturating_add(each.deadline, by);
+        each.deadline = saturating_add(each.deadline, delay);
 }
 
-void operation_queue::give_up(list& all, delivery how, const failure_ptr& why)
+void operation_queue::give_up(list& all, delivery status, const failure_ptr& failure)
 {
     if (all.empty())
         return;
-    given_up_.push_back({.how = how, .why = why});
+    given_up_.push_back({.status = status, .failure = failure});
     given_up_.back().operations.swap(all);
 }
 
-void operation_queue::give_up_waiting(const failure_ptr& why)
+void operation_queue::give_up_waiting(const failure_ptr& failure)
 {
     const std::lock_guard guard(mutex_);
-    give_up(waiting_, delivery::unsent, why);
+    give_up(waiting_, delivery::unsent, failure);
     waiting_count_ = 0;
     is_scanning_ = false;
 }
 
-void operation_queue::give_up_in_flight(const failure_ptr& why)
+void operation_queue::give_up_in_flight(const failure_ptr& failure)
 {
-    give_up(in_flight_, delivery::unanswered, why);
+    give_up(in_flight_, delivery::unanswered, failure);
     in_flight_count_ = 0;
     ++generation_;
 }
@@ -166,9 +166,9 @@ void operation_queue::end_given_up(budget& left)
         }
         if (!left.spend())
             return;
-        const auto how = next.how;
-        const auto why = next.why;
-        pop_front(next.operations)->fail(how, why);
+        const auto status = next.status;
+        const auto failure = next.failure;
+        pop_front(next.operations)->fail(status, failure);
     }
 }
 

@@ -28,7 +28,7 @@ public:
 
     /// Adds an operation at the end of the queue. Returns whether it is the only waiting operation, so that a handler
     /// that starts it must be posted. After `drop_all` the operation is destroyed.
-    bool add(operation_ptr which);
+    bool add(operation_ptr operation);
     /// Returns whether no operation waits to be started.
     [[nodiscard]] bool empty() const noexcept;
     /// Returns the number of operations that wait to be started.
@@ -45,16 +45,16 @@ public:
     /// Removes the next operation from the queue, to be started; null if there is none.
     [[nodiscard]] operation_ptr take();
     /// Undoes `take`: returns the operation to the front of the queue. Does nothing if it was given up meanwhile.
-    void put_back(operation& which);
+    void put_back(operation& operation);
     /// Removes an operation that has ended or is about to end.
-    void remove(operation& which) noexcept;
+    void remove(operation& operation) noexcept;
 
     /// Postpones every deadline.
-    void postpone(lease_clock::duration by) noexcept;
+    void postpone(lease_clock::duration delay) noexcept;
     /// Gives up all operations that wait, or all that were started. `end_some` ends them later. An operation that is
     /// answered before that ends with its answer.
-    void give_up_waiting(const failure_ptr& why);
-    void give_up_in_flight(const failure_ptr& why);
+    void give_up_waiting(const failure_ptr& failure);
+    void give_up_in_flight(const failure_ptr& failure);
     /// Ends some operations: those that were given up, those whose deadline has passed, and waiting operations that are
     /// not wanted any more. Returns whether there may be more; the caller must then call the function again soon. After
     /// `false`, the next call checks all waiting operations again.
@@ -71,12 +71,12 @@ private:
     struct given_up_group
     {
         list operations{};
-        delivery how;
-        failure_ptr why;
+        delivery status;
+        failure_ptr failure;
     };
     class budget;
 
-    void give_up(list& all, delivery how, const failure_ptr& why);
+    void give_up(list& all, delivery status, const failure_ptr& failure);
     void end_given_up(budget& left);
     void end_overdue_in_flight(budget& left, lease_clock::time_point now, const failure_ptr& connection_failure);
     void end_overdue_waiting(budget& left, lease_clock::time_point now, const failure_ptr& connection_failure,

@@ -18,11 +18,11 @@ constexpr unsigned min_alone = 8;
 
 } // namespace
 
-void request_queue::submit(operation_ptr added)
+void request_queue::submit(operation_ptr operation)
 {
-    if (added->deadline == lease_clock::time_point())
-        added->deadline = deadlines_.deadline_for(lease_clock::now());
-    if (!operations_.add(std::move(added)) || is_flush_due_.load(std::memory_order_relaxed))
+    if (operation->deadline == lease_clock::time_point())
+        operation->deadline = deadlines_.deadline_for(lease_clock::now());
+    if (!operations_.add(std::move(operation)) || is_flush_due_.load(std::memory_order_relaxed))
         return;
     if (!at_once_.exchange(false, std::memory_order_relaxed)) {
         flush_soon();
@@ -61,20 +61,20 @@ void request_queue::flush_if_was_full()
 
 void request_queue::notify_if_drained()
 {
-    if (owner_.requests().plan().ending() && !owner_.demand().has_in_flight)
+    if (owner_.requests().plan().draining() && !owner_.demand().has_in_flight)
         owner_.requests().handle(connection_loop::event::drained);
 }
 
-void request_queue::requeue(operation& which)
+void request_queue::requeue(operation& operation)
 {
-    operations_.put_back(which);
+    operations_.put_back(operation);
     notify_if_drained();
     flush_soon();
 }
 
-void request_queue::on_ended(operation& which)
+void request_queue::on_ended(operation& operation)
 {
-    operations_.remove(which);
+    operations_.remove(operation);
     flush_if_was_full();
     if (operations_.has_in_flight())
         return;
@@ -83,8 +83,8 @@ void request_queue::on_ended(operation& which)
     const bool expects_others = operations_.alone_in_a_row() < min_alone || !operations_.empty();
     at_once_.store(!flushing_ && !expects_others, std::memory_order_relaxed);
     notify_if_drained();
-    if (const auto why = owner_.requests().refusal())
-        fail_waiting(why);
+    if (const auto failure = owner_.requests().refusal())
+        fail_waiting(failure);
     owner_.arm_timer();
 }
 
@@ -93,9 +93,9 @@ void request_queue::flush()
     is_flush_due_.store(false, std::memory_order_relaxed);
     auto& requests = owner_.requests();
     if (!operations_.empty() && requests.plan().idle())
-        requests.handle(connection_loop::event::wanted);
-    if (const auto why = requests.refusal())
-        fail_waiting(why);
+        requests.handle(connection_loop::event::needed);
+    if (const auto failure = requests.refusal())
+        fail_waiting(failure);
     const bool outer = std::exchange(flushing_, true);
     auto room = limits_.started_per_handler;
     for (; room > 0; --room) {
@@ -143,16 +143,16 @@ void request_queue::end_overdue(lease_clock::duration stall_time)
     notify_if_drained();
 }
 
-void request_queue::fail_in_flight(const failure_ptr& why)
+void request_queue::fail_in_flight(const failure_ptr& failure)
 {
-    operations_.give_up_in_flight(why);
+    operations_.give_up_in_flight(failure);
     end_some();
     notify_if_drained();
 }
 
-void request_queue::fail_waiting(const failure_ptr& why)
+void request_queue::fail_waiting(const failure_ptr& failure)
 {
-    operations_.give_up_waiting(why);
+    operations_.give_up_waiting(failure);
     end_some();
     // `event::refused` drops the connection, so the operations in flight are awaited.
     if (!operations_.has_in_flight())

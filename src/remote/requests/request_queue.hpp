@@ -40,18 +40,18 @@ public:
     };
 
     /// \param owner must outlive this object
-    request_queue(client_base& owner, deadlines given, limits allowed, callbacks made)
-        : owner_(owner), deadlines_(given), limits_(allowed), callbacks_(std::move(made))
+    request_queue(client_base& owner, deadlines deadlines, limits queue_limits, callbacks queue_callbacks)
+        : owner_(owner), deadlines_(deadlines), limits_(queue_limits), callbacks_(std::move(queue_callbacks))
     {
     }
 
     /// Starts an operation as soon as possible. An operation without a deadline gets one. The operation ends on the
     /// strand, or is destroyed if the context has shut down.
-    void submit(operation_ptr added);
+    void submit(operation_ptr operation);
     /// Returns an operation that could not be sent to the front of the queue.
-    void requeue(operation& which);
+    void requeue(operation& operation);
     /// Must be called when an operation has ended, before its completion is called.
-    void on_ended(operation& which);
+    void on_ended(operation& operation);
     /// Sends `event::drained` to a connection that has ended if nothing is in flight on it. Must be called when
     /// something has ended that the client's usage counts as in flight, and that is no operation of this queue.
     void notify_if_drained();
@@ -66,10 +66,11 @@ public:
     /// \param stall_time time in which the event loop did not run
     void end_overdue(lease_clock::duration stall_time);
 
-    /// Ends every operation in flight with `why`, because the connection is lost.
-    void fail_in_flight(const failure_ptr& why);
-    /// Fails every operation that was not started, with `why`. If no operation is in flight, the connection is dropped.
-    void fail_waiting(const failure_ptr& why);
+    /// Ends every operation in flight with `failure`, because the connection is lost.
+    void fail_in_flight(const failure_ptr& failure);
+    /// Fails every operation that was not started, with `failure`. If no operation is in flight, the connection is
+    /// dropped.
+    void fail_waiting(const failure_ptr& failure);
     /// Fails every operation, because the deadline of a close has passed.
     void fail_all();
     /// Must be called when the context has shut down. Destroys all operations without calling their completions; later

@@ -23,64 +23,64 @@ std::pair<wait_sources::source_ptr, std::uint64_t> wait_sources::add_user(const 
             throw;
         }
     }
-    auto& watched = *found->second;
-    ++watched.user_count;
-    const auto changes = watched.changes.load(std::memory_order_relaxed);
-    if (watched.active_round != round_)
+    auto& source = *found->second;
+    ++source.user_count;
+    const auto changes = source.changes.load(std::memory_order_relaxed);
+    if (source.active_round != round_)
         return {found->second, changes};
     // The caller may have missed an event since it last checked the lock, so 0 makes it check again. If no event has
     // arrived since a confirmation, `wait` decides by the connection in which the caller checked.
-    return {found->second, watched.confirmed == changes ? changes - 1 : 0};
+    return {found->second, source.confirmed == changes ? changes - 1 : 0};
 }
 
-void wait_sources::remove_user(wait_source& watched, lease_clock::time_point now) noexcept
+void wait_sources::remove_user(wait_source& source, lease_clock::time_point now) noexcept
 {
     const std::lock_guard guard(mutex_);
-    if (--watched.user_count > 0)
+    if (--source.user_count > 0)
         return;
-    watched.unused_since = now;
-    if (watched.lingers || !watched.known)
+    source.unused_since = now;
+    if (source.lingers || !source.known)
         return;
     try {
-        lingering_.push_back({now, watched.entry->second});
-        watched.lingers = true;
+        lingering_.push_back({now, source.entry->second});
+        source.lingers = true;
     } catch (...) {
         // Without memory, the source remains until its next use has ended.
     }
 }
 
-bool wait_sources::is_active(const wait_source& watched) const noexcept
+bool wait_sources::is_active(const wait_source& source) const noexcept
 {
     const std::lock_guard guard(mutex_);
-    return watched.active_round == round_;
+    return source.active_round == round_;
 }
 
-std::uint64_t wait_sources::revision(const wait_source& watched) const noexcept
+std::uint64_t wait_sources::revision(const wait_source& source) const noexcept
 {
     const std::lock_guard guard(mutex_);
-    return watched.active_round == round_ ? watched.revision : 0;
+    return source.active_round == round_ ? source.revision : 0;
 }
 
-bool wait_sources::wait(const source_ptr& watched, const claim& waiting_claim, std::uint64_t seen,
+bool wait_sources::wait(const source_ptr& source, const claim& waiting_claim, std::uint64_t seen,
     lease_clock::time_point now, connection_number checked_on, completion<wait_outcome>& done)
 {
     const std::lock_guard guard(mutex_);
-    const auto changes = watched->changes.load(std::memory_order_acquire);
+    const auto changes = source->changes.load(std::memory_order_acquire);
     const bool was_confirmed =
-        checked_on != 0 && checked_on == watched->confirmed_in && changes == watched->confirmed && changes == seen + 1;
+        checked_on != 0 && checked_on == source->confirmed_in && changes == source->confirmed && changes == seen + 1;
     if (changes != seen && !was_confirmed)
         return false;
     if (polls_)
-        waits_.push_back({now, watched});
-    watched->waiters.push_back({&waiting_claim, std::move(done), now, checked_on});
+        waits_.push_back({now, source});
+    source->waiters.push_back({&waiting_claim, std::move(done), now, checked_on});
     return true;
 }
 
-bool wait_sources::cancel_wait(const wait_source& watched, const claim& waiting_claim) noexcept
+bool wait_sources::cancel_wait(const wait_source& source, const claim& waiting_claim) noexcept
 {
     completion<wait_outcome> dropped;
     const std::lock_guard guard(mutex_);
-    auto& waiters = const_cast<wait_source&>(watched).waiters;
+    auto& waiters = const_cast<wait_source&>(source).waiters;
     const auto found = std::ranges::find(waiters, &waiting_claim, &wait_source::waiter::waiting_claim);
     if (found == waiters.end())
         return false;
@@ -118,97 +118,97 @@ std::vector<wait_sources::source_ptr> wait_sources::take_unrequested(std::size_t
     return taken;
 }
 
-void wait_sources::take_waiters(wait_source& changed, completions& into)
+void wait_sources::take_waiters(wait_source& source, completions& result)
 {
-    changed.changes.fetch_add(1, std::memory_order_acq_rel);
-    for (auto& each : changed.waiters)
-        into.push_back(std::move(each.done));
-    changed.waiters.clear();
+    source.changes.fetch_add(1, std::memory_order_acq_rel);
+    for (auto& each : source.waiters)
+        result.push_back(std::move(each.done));
+    source.waiters.clear();
 }
 
-wait_sources::completions wait_sources::activate(const std::vector<source_ptr>& asked)
+wait_sources::completions wait_sources::activate(const std::vector<source_ptr>& sources)
 {
     const std::lock_guard guard(mutex_);
-    completions ended;
-    for (const auto& each : asked) {
+    completions result;
+    for (const auto& each : sources) {
         each->active_round = round_;
-        take_waiters(*each, ended);
+        take_waiters(*each, result);
     }
-    return ended;
+    return result;
 }
 
-wait_sources::completions wait_sources::activate_unchanged(const source_ptr& asked, connection_number checked_on)
+wait_sources::completions wait_sources::activate_unchanged(const source_ptr& source, connection_number checked_on)
 {
     const std::lock_guard guard(mutex_);
-    completions ended;
-    asked->active_round = round_;
-    asked->confirmed = asked->changes.fetch_add(1, std::memory_order_acq_rel) + 1;
-    asked->confirmed_in = checked_on;
-    std::erase_if(asked->waiters, [&](wait_source::waiter& each) {
+    completions result;
+    source->active_round = round_;
+    source->confirmed = source->changes.fetch_add(1, std::memory_order_acq_rel) + 1;
+    source->confirmed_in = checked_on;
+    std::erase_if(source->waiters, [&](wait_source::waiter& each) {
         if (each.checked_on == checked_on)
             return false;
-        ended.push_back(std::move(each.done));
+        result.push_back(std::move(each.done));
         return true;
     });
-    return ended;
+    return result;
 }
 
-wait_sources::completions wait_sources::activate_for(const source_ptr& asked, connection_number checked_on,
+wait_sources::completions wait_sources::activate_for(const source_ptr& source, connection_number checked_on,
     std::uint64_t revision, const std::function<bool(const claim&)>& concerns)
 {
     const std::lock_guard guard(mutex_);
-    completions ended;
-    asked->active_round = round_;
-    asked->revision = revision;
-    asked->changes.fetch_add(1, std::memory_order_acq_rel);
-    std::erase_if(asked->waiters, [&](wait_source::waiter& each) {
+    completions result;
+    source->active_round = round_;
+    source->revision = revision;
+    source->changes.fetch_add(1, std::memory_order_acq_rel);
+    std::erase_if(source->waiters, [&](wait_source::waiter& each) {
         if (each.checked_on == checked_on && !concerns(*each.waiting_claim))
             return false;
-        ended.push_back(std::move(each.done));
+        result.push_back(std::move(each.done));
         return true;
     });
-    return ended;
+    return result;
 }
 
-wait_sources::completions wait_sources::wake(const std::vector<source_ptr>& which)
+wait_sources::completions wait_sources::wake(const std::vector<source_ptr>& sources)
 {
     const std::lock_guard guard(mutex_);
-    completions ended;
-    for (const auto& each : which)
-        take_waiters(*each, ended);
-    return ended;
+    completions result;
+    for (const auto& each : sources)
+        take_waiters(*each, result);
+    return result;
 }
 
 wait_sources::completions wait_sources::wake_keys(const std::vector<std::string>& names)
 {
     const std::lock_guard guard(mutex_);
-    completions ended;
+    completions result;
     for (const auto& name : names) {
         if (const auto found = known_.find(name); found != known_.end())
-            take_waiters(*found->second, ended);
+            take_waiters(*found->second, result);
     }
-    return ended;
+    return result;
 }
 
 wait_sources::completions wait_sources::deactivate_and_wake(const std::vector<std::string>& names)
 {
     const std::lock_guard guard(mutex_);
-    completions ended;
+    completions result;
     for (const auto& name : names) {
         const auto found = known_.find(name);
         if (found == known_.end())
             continue;
         mark_inactive(*found->second);
-        take_waiters(*found->second, ended);
+        take_waiters(*found->second, result);
     }
-    return ended;
+    return result;
 }
 
-void wait_sources::mark_inactive(wait_source& which)
+void wait_sources::mark_inactive(wait_source& source)
 {
-    if (which.requested_round == round_)
-        unrequested_.splice(unrequested_.end(), requested_, which.place);
-    which.requested_round = which.active_round = 0;
+    if (source.requested_round == round_)
+        unrequested_.splice(unrequested_.end(), requested_, source.place);
+    source.requested_round = source.active_round = 0;
 }
 
 bool wait_sources::deactivate(const std::string& name)
@@ -229,12 +229,12 @@ void wait_sources::begin_round() noexcept
     unrequested_.splice(unrequested_.end(), requested_);
 }
 
-void wait_sources::forget(wait_source& which)
+void wait_sources::forget(wait_source& source)
 {
-    auto& in = which.requested_round == round_ ? requested_ : unrequested_;
-    which.known = false;
-    in.erase(which.place);
-    known_.erase(which.entry);
+    auto& list = source.requested_round == round_ ? requested_ : unrequested_;
+    source.known = false;
+    list.erase(source.place);
+    known_.erase(source.entry);
 }
 
 wait_sources::unused wait_sources::forget_unused(
@@ -242,12 +242,14 @@ wait_sources::unused wait_sources::forget_unused(
 {
     unused found;
     const std::lock_guard guard(mutex_);
-    for (std::size_t looked = 0; !lingering_.empty() && lingering_.front().since + linger <= now; ++looked) {
-        if (looked == max_count) {
+    for (std::size_t checked_count = 0; !lingering_.empty() && lingering_.front().since + linger <= now;
+        ++checked_count)
+    {
+        if (checked_count == max_count) {
             found.more = true;
             break;
         }
-        const auto each = std::move(lingering_.front().which);
+        const auto each = std::move(lingering_.front().source);
         lingering_.pop_front();
         if (each->user_count > 0) {
             each->lingers = false;
@@ -264,58 +266,58 @@ wait_sources::unused wait_sources::forget_unused(
     return found;
 }
 
-void wait_sources::set_polling(bool on)
+void wait_sources::set_polling(bool polls)
 {
     const std::lock_guard guard(mutex_);
-    if (std::exchange(polls_, on) && !on)
+    if (std::exchange(polls_, polls) && !polls)
         waits_.clear();
 }
 
 wait_sources::completions wait_sources::take_due(lease_clock::time_point before, std::size_t max_count)
 {
     const std::lock_guard guard(mutex_);
-    completions ended;
-    while (ended.size() < max_count && !waits_.empty() && waits_.front().since <= before) {
+    completions result;
+    while (result.size() < max_count && !waits_.empty() && waits_.front().since <= before) {
         // If another event has ended this wait, no waiter is as old as `since`.
-        auto& which = *waits_.front().which;
+        auto& source = *waits_.front().source;
         const auto since = waits_.front().since;
-        for (auto each = which.waiters.begin(); each != which.waiters.end();) {
+        for (auto each = source.waiters.begin(); each != source.waiters.end();) {
             if (each->since > since) {
                 ++each;
                 continue;
             }
-            which.changes.fetch_add(1, std::memory_order_acq_rel);
-            ended.push_back(std::move(each->done));
-            each = which.waiters.erase(each);
+            source.changes.fetch_add(1, std::memory_order_acq_rel);
+            result.push_back(std::move(each->done));
+            each = source.waiters.erase(each);
         }
         waits_.pop_front();
     }
-    return ended;
+    return result;
 }
 
 wait_sources::completions wait_sources::drop_all() noexcept
 {
-    decltype(known_) known;
+    decltype(known_) all_sources;
     completions dropped;
     {
         const std::lock_guard guard(mutex_);
-        known.swap(known_);
-        for (auto& [name, each] : known)
+        all_sources.swap(known_);
+        for (auto& [name, each] : all_sources)
             each->known = false;
         unrequested_.clear();
         requested_.clear();
         lingering_.clear();
         waits_.clear();
     }
-    for (auto& [name, each] : known) {
+    for (auto& [name, each] : all_sources) {
         for (auto& waiter : std::exchange(each->waiters, {}))
             dropped.push_back(std::move(waiter.done));
     }
     return dropped;
 }
 
-source_subscription::source_subscription(std::shared_ptr<wait_sources> of, const std::string& name)
-    : sources_(std::move(of))
+source_subscription::source_subscription(std::shared_ptr<wait_sources> sources, const std::string& name)
+    : sources_(std::move(sources))
 {
     std::tie(watched_, seen_) = sources_->add_user(name);
 }

@@ -28,7 +28,7 @@ namespace colock::inline v0::remote {
 /// Guarded by the mutex of its `wait_sources`, except where noted.
 struct wait_source
 {
-    explicit wait_source(std::string given) : name(std::move(given)) {}
+    explicit wait_source(std::string source_name) : name(std::move(source_name)) {}
 
     struct waiter
     {
@@ -80,18 +80,18 @@ public:
     /// Adds a user of a source. Returns the source and the event counter, to be passed to `wait`.
     [[nodiscard]] std::pair<source_ptr, std::uint64_t> add_user(const std::string& name);
     /// Removes a user of a source. `now` starts the time after which an unused source is removed.
-    void remove_user(wait_source& watched, lease_clock::time_point now) noexcept;
+    void remove_user(wait_source& source, lease_clock::time_point now) noexcept;
     /// Stores `done` until the event counter differs from `seen`. Returns false if it already does.
     /// \param checked_on the connection or session in which the caller checked the key; 0: unspecified
-    [[nodiscard]] bool wait(const source_ptr& watched, const claim& waiting_claim, std::uint64_t seen,
+    [[nodiscard]] bool wait(const source_ptr& source, const claim& waiting_claim, std::uint64_t seen,
         lease_clock::time_point now, connection_number checked_on, completion<wait_outcome>& done);
     /// Cancels a wait. Returns false if the claim was not waiting.
-    bool cancel_wait(const wait_source& watched, const claim& waiting_claim) noexcept;
+    bool cancel_wait(const wait_source& source, const claim& waiting_claim) noexcept;
     /// Returns whether the subscription of the source is active.
-    [[nodiscard]] bool is_active(const wait_source& watched) const noexcept;
+    [[nodiscard]] bool is_active(const wait_source& source) const noexcept;
     /// Returns the revision that was last passed to `activate_for`. 0 if there is none, or if the subscription is not
     /// active now.
-    [[nodiscard]] std::uint64_t revision(const wait_source& watched) const noexcept;
+    [[nodiscard]] std::uint64_t revision(const wait_source& source) const noexcept;
 
     [[nodiscard]] bool empty() const noexcept;
     /// Returns whether the subscription of that key is active.
@@ -101,17 +101,17 @@ public:
     /// requested.
     [[nodiscard]] std::vector<source_ptr> take_unrequested(std::size_t max_count);
     /// Marks the subscriptions as active. Returns the completions of all waiters, which must check the lock again.
-    [[nodiscard]] completions activate(const std::vector<source_ptr>& asked);
+    [[nodiscard]] completions activate(const std::vector<source_ptr>& sources);
     /// Like `activate`, if the server has confirmed that the key has not changed since it was checked in that
     /// connection or session. Only the other waiters must check again.
-    [[nodiscard]] completions activate_unchanged(const source_ptr& asked, connection_number checked_on);
+    [[nodiscard]] completions activate_unchanged(const source_ptr& source, connection_number checked_on);
     /// Like `activate`, if the server has reported the state of the key. A waiter that had checked the key in that
     /// connection or session must check again only if `concerns` returns true for its claim. All other waiters must
     /// check again, and so must a caller that checked before this call and waits after it.
-    [[nodiscard]] completions activate_for(const source_ptr& asked, connection_number checked_on,
+    [[nodiscard]] completions activate_for(const source_ptr& source, connection_number checked_on,
         std::uint64_t revision, const std::function<bool(const claim&)>& concerns);
     /// Returns the completions of the waiters of these sources.
-    [[nodiscard]] completions wake(const std::vector<source_ptr>& which);
+    [[nodiscard]] completions wake(const std::vector<source_ptr>& sources);
     /// Returns the completions of the waiters of these keys.
     [[nodiscard]] completions wake_keys(const std::vector<std::string>& names);
     /// Like `wake_keys`, for subscriptions that deliver only one event. They become inactive until the server is asked
@@ -135,7 +135,7 @@ public:
         lease_clock::time_point now, lease_clock::duration linger, std::size_t max_count);
 
     /// Switches polling on or off. While polling is on, waits are recorded by age.
-    void set_polling(bool on);
+    void set_polling(bool polls);
     /// Returns the completions of up to `max_count` waits that began at `before` or earlier.
     [[nodiscard]] completions take_due(lease_clock::time_point before, std::size_t max_count);
 
@@ -146,11 +146,11 @@ private:
     struct timestamped_source
     {
         lease_clock::time_point since;
-        source_ptr which;
+        source_ptr source;
     };
-    static void take_waiters(wait_source& changed, completions& into);
-    void mark_inactive(wait_source& which);
-    void forget(wait_source& which);
+    static void take_waiters(wait_source& source, completions& result);
+    void mark_inactive(wait_source& source);
+    void forget(wait_source& source);
 
     mutable colock::detail::light_mutex mutex_;
     /// All sources by name. A map and not a hash table, because a growing hash table would move all elements at once.
@@ -165,9 +165,9 @@ private:
 };
 
 /// Calls the completions of waits.
-inline void wake_all(wait_sources::completions ended)
+inline void wake_all(wait_sources::completions completions)
 {
-    for (auto& each : ended)
+    for (auto& each : completions)
         each(wait_outcome{});
 }
 
@@ -175,8 +175,8 @@ inline void wake_all(wait_sources::completions ended)
 class source_subscription
 {
 public:
-    /// \param of kept alive by this object
-    source_subscription(std::shared_ptr<wait_sources> of, const std::string& name);
+    /// \param sources kept alive by this object
+    source_subscription(std::shared_ptr<wait_sources> sources, const std::string& name);
     source_subscription(source_subscription&&) noexcept = default;
     source_subscription& operator=(source_subscription&&) = delete;
     ~source_subscription();

@@ -267,7 +267,7 @@ void session_manager::replace_session(failure_ptr failure)
         handle(event::lost, asio::error::connection_reset);
         return;
     case plan_type::phase::idle:
-    case plan_type::phase::ending:
+    case plan_type::phase::draining:
         return;
     }
 }

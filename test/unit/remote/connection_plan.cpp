@@ -27,23 +27,23 @@ struct steps
 {
     explicit steps(lease_clock::duration idle_timeout = 10s) : plan(idle_timeout, events) {}
 
-    kind operator()(event what, connection_plan::demand by = queued)
+    kind operator()(event input, connection_plan::demand demand = queued)
     {
-        const auto next = plan.resume(now, what, by);
+        const auto next = plan.resume(now, input, demand);
         reported = next.report;
         delay = next.delay;
-        return next.what;
+        return next.step;
     }
     void open()
     {
-        static_cast<void>((*this)(event::wanted));
+        static_cast<void>((*this)(event::needed));
         static_cast<void>((*this)(event::opened));
     }
     [[nodiscard]] std::optional<lease_clock::duration> timer_delay(
         connection_plan::client_state client_state = {.others_open = false},
-        connection_plan::demand by = unneeded) const
+        connection_plan::demand demand = unneeded) const
     {
-        return plan.next_timer_in(by, client_state, 77ms);
+        return plan.next_timer_in(demand, client_state, 77ms);
     }
     [[nodiscard]] bool is_in(phase expected) const { return plan.current() == expected; }
 
@@ -61,23 +61,23 @@ BOOST_AUTO_TEST_CASE(first_request_starts_the_connection)
     steps step;
     BOOST_TEST(step.is_in(phase::idle));
     BOOST_TEST((step(event::timer, unneeded) == kind::none));
-    BOOST_TEST((step(event::wanted) == kind::connect));
+    BOOST_TEST((step(event::needed) == kind::connect));
     // A second call has no effect.
-    BOOST_TEST((step(event::wanted) == kind::none));
+    BOOST_TEST((step(event::needed) == kind::none));
     BOOST_TEST((step(event::opened) == kind::none));
     BOOST_TEST((step.reported == reported_event::up));
-    BOOST_TEST((step(event::wanted) == kind::none));
+    BOOST_TEST((step(event::needed) == kind::none));
     BOOST_TEST(step.plan.takes_requests());
 }
 
 BOOST_AUTO_TEST_CASE(end_of_an_unneeded_attempt_is_reported)
 {
-    for (const auto how : {event::timer, event::refused}) {
+    for (const auto input : {event::timer, event::refused}) {
         steps step;
-        static_cast<void>(step(event::wanted));
+        static_cast<void>(step(event::needed));
         BOOST_TEST((step.reported == reported_event::connecting));
         step.now += 2s;
-        BOOST_TEST((step(how, unneeded) == kind::disconnect));
+        BOOST_TEST((step(input, unneeded) == kind::disconnect));
         BOOST_TEST((step.reported == reported_event::idle));
         // The same is reported for a connection that is closed.
         step.open();
@@ -126,7 +126,7 @@ BOOST_AUTO_TEST_CASE(next_connection_waits_until_all_operations_in_flight_are_no
     BOOST_TEST((step(event::lost, busy) == kind::none));
     BOOST_TEST((step.reported == reported_event::lost));
     BOOST_TEST(!step.plan.takes_requests());
-    BOOST_TEST((step(event::wanted) == kind::none));
+    BOOST_TEST((step(event::needed) == kind::none));
     BOOST_TEST((step(event::timer, busy) == kind::none));
     BOOST_TEST((step(event::drained) == kind::wait));
     BOOST_TEST((step.reported == reported_event::none));
@@ -137,7 +137,7 @@ BOOST_AUTO_TEST_CASE(next_connection_waits_until_all_operations_in_flight_are_no
 BOOST_AUTO_TEST_CASE(delay_grows_with_each_failure_and_is_zero_after_silence)
 {
     steps step;
-    static_cast<void>(step(event::wanted));
+    static_cast<void>(step(event::needed));
     for (const auto middle : {100ms, 200ms, 400ms, 800ms, 1600ms, 1600ms}) {
         BOOST_TEST((step(event::failed) == kind::wait));
         BOOST_TEST((step.delay >= middle / 2 && step.delay <= middle * 3 / 2));
@@ -155,10 +155,10 @@ BOOST_AUTO_TEST_CASE(delay_grows_with_each_failure_and_is_zero_after_silence)
 
 BOOST_AUTO_TEST_CASE(unneeded_connection_is_not_established_again)
 {
-    for (const auto how : {event::failed, event::lost}) {
+    for (const auto input : {event::failed, event::lost}) {
         steps step;
-        static_cast<void>(step(event::wanted));
-        BOOST_TEST((step(how, unneeded) == kind::disconnect));
+        static_cast<void>(step(event::needed));
+        BOOST_TEST((step(input, unneeded) == kind::disconnect));
         BOOST_TEST((step.reported == reported_event::failed));
         BOOST_TEST(step.is_in(phase::idle));
     }
@@ -166,7 +166,7 @@ BOOST_AUTO_TEST_CASE(unneeded_connection_is_not_established_again)
     step.open();
     BOOST_TEST((step(event::lost, unneeded) == kind::disconnect));
     BOOST_TEST((step.reported == reported_event::lost));
-    BOOST_TEST((step(event::wanted) == kind::connect));
+    BOOST_TEST((step(event::needed) == kind::connect));
     static_cast<void>(step(event::failed));
     BOOST_TEST((step(event::due, unneeded) == kind::disconnect));
     // The timer fires late, after the plan has become idle.
@@ -177,12 +177,12 @@ BOOST_AUTO_TEST_CASE(unneeded_connection_is_not_established_again)
 BOOST_AUTO_TEST_CASE(refusal_ends_the_attempts_until_the_next_request)
 {
     steps step;
-    static_cast<void>(step(event::wanted));
+    static_cast<void>(step(event::needed));
     BOOST_TEST((step(event::refused) == kind::disconnect));
     BOOST_TEST((step.reported == reported_event::idle));
     BOOST_TEST((step(event::due) == kind::none));
     BOOST_TEST((step(event::timer) == kind::none));
-    BOOST_TEST((step(event::wanted) == kind::connect));
+    BOOST_TEST((step(event::needed) == kind::connect));
 }
 
 BOOST_AUTO_TEST_CASE(demoted_connection_takes_no_requests)
@@ -213,7 +213,7 @@ BOOST_AUTO_TEST_CASE(unused_connection_is_closed_after_its_timeout_without_a_los
     BOOST_TEST((step(event::timer, queued) == kind::none));
     BOOST_TEST((step(event::timer, unneeded) == kind::disconnect));
     BOOST_TEST((step.reported == reported_event::idle));
-    BOOST_TEST((step(event::wanted) == kind::connect));
+    BOOST_TEST((step(event::needed) == kind::connect));
     BOOST_TEST((step.reported == reported_event::connecting));
     static_cast<void>(step(event::opened));
     BOOST_TEST((step.reported == reported_event::up));
@@ -241,14 +241,14 @@ BOOST_AUTO_TEST_CASE(unneeded_attempt_continues_for_one_second)
 {
     steps step;
     BOOST_TEST((step(event::timer, {.needed = true, .has_in_flight = false, .used = true}) == kind::none));
-    BOOST_TEST((step(event::wanted) == kind::connect));
+    BOOST_TEST((step(event::needed) == kind::connect));
     step.now = start + 900ms;
     BOOST_TEST((step(event::timer, unneeded) == kind::none));
     BOOST_TEST((step.timer_delay() == 1s));
     step.now = start + 1s;
     BOOST_TEST((step(event::timer, unneeded) == kind::disconnect));
     // The delay before the next attempt is also ended.
-    BOOST_TEST((step(event::wanted) == kind::connect));
+    BOOST_TEST((step(event::needed) == kind::connect));
     BOOST_TEST((step(event::failed) == kind::wait));
     BOOST_TEST((step(event::timer, unneeded) == kind::disconnect));
     BOOST_TEST((step(event::due) == kind::none));
@@ -259,7 +259,7 @@ BOOST_AUTO_TEST_CASE(closed_connection_ends_when_it_is_not_needed)
     for (const bool open : {true, false}) {
         steps step;
         BOOST_TEST((step(event::timer, {.needed = true, .has_in_flight = false, .used = true}) == kind::none));
-        static_cast<void>(step(event::wanted));
+        static_cast<void>(step(event::needed));
         if (open)
             static_cast<void>(step(event::opened));
         step.plan.close(start + 1s);
@@ -300,7 +300,7 @@ BOOST_AUTO_TEST_CASE(connection_is_kept_again_after_a_cancelled_close_only)
     step.plan.close(start + 1s);
     BOOST_TEST((step(event::timer, unneeded) == kind::disconnect));
     // The connection is established again during the close, for example for a caller that waits for events.
-    BOOST_TEST((step(event::wanted) == kind::connect));
+    BOOST_TEST((step(event::needed) == kind::connect));
     static_cast<void>(step(event::opened));
     BOOST_TEST((step(event::timer, unneeded) == kind::disconnect));
     BOOST_TEST(step.plan.finish_close(step.now, {.others_open = false}));
@@ -344,7 +344,7 @@ BOOST_AUTO_TEST_CASE(timer_delay_matches_the_next_deadline)
     BOOST_TEST((step.timer_delay({.others_open = true}) == 10s));
     BOOST_TEST((step.timer_delay({.others_open = false}, queued) == 77ms));
     BOOST_TEST((step.timer_delay({.others_open = false, .closing = true}) == 77ms));
-    static_cast<void>(step(event::wanted));
+    static_cast<void>(step(event::needed));
     BOOST_TEST((step.timer_delay() == 1s));
     static_cast<void>(step(event::opened));
     BOOST_TEST((step.timer_delay() == 10s));
@@ -362,11 +362,11 @@ BOOST_AUTO_TEST_CASE(several_connections_are_reported_as_one)
 {
     remote::connection_events all;
     connection_plan one(10s, all), two(10s, all);
-    const auto reported = [](connection_plan& plan, event what, connection_plan::demand by = queued) {
-        return plan.resume(start, what, by).report;
+    const auto reported = [](connection_plan& plan, event input, connection_plan::demand demand = queued) {
+        return plan.resume(start, input, demand).report;
     };
-    BOOST_TEST((reported(one, event::wanted) == reported_event::connecting));
-    BOOST_TEST((reported(two, event::wanted) == reported_event::connecting));
+    BOOST_TEST((reported(one, event::needed) == reported_event::connecting));
+    BOOST_TEST((reported(two, event::needed) == reported_event::connecting));
     BOOST_TEST((reported(one, event::opened) == reported_event::up));
     // As long as one connection is open, no loss is reported.
     BOOST_TEST((reported(two, event::failed) == reported_event::none));
@@ -433,7 +433,7 @@ BOOST_AUTO_TEST_CASE(attempt_after_many_tolerated_refusals_waits_longer_than_aft
         BOOST_TEST(step.plan.tolerates_refusal(step.now));
         static_cast<void>(step(event::refused));
         step.now += 10ms;
-        BOOST_TEST((step(event::wanted) == kind::wait));
+        BOOST_TEST((step(event::needed) == kind::wait));
         BOOST_TEST((refusals > 0 || step.delay < 400ms));
         BOOST_TEST((refusals < 5 || step.delay > 500ms));
         step.now += step.delay;
@@ -444,7 +444,7 @@ BOOST_AUTO_TEST_CASE(attempt_after_many_tolerated_refusals_waits_longer_than_aft
     step.plan.note_accepted();
     BOOST_TEST(step.plan.tolerates_refusal(step.now));
     static_cast<void>(step(event::refused));
-    static_cast<void>(step(event::wanted));
+    static_cast<void>(step(event::needed));
     BOOST_TEST((step.delay < 200ms));
 }
 

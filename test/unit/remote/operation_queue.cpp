@@ -20,8 +20,8 @@ constexpr lease_clock::time_point start_time{std::chrono::hours(100)};
 struct operation_end
 {
     char name;
-    delivery how;
-    errc why;
+    delivery status;
+    errc code;
 };
 
 /// An operation that does nothing, and records how it ended.
@@ -34,9 +34,9 @@ public:
         deadline = until;
     }
     void start() override {}
-    void fail(delivery how, failure_ptr why) override
+    void fail(delivery status, failure_ptr failure) override
     {
-        ends_.push_back({name_, how, why->code});
+        ends_.push_back({name_, status, failure->code});
         if (then)
             then();
     }
@@ -78,12 +78,12 @@ struct fixture
     /// Calls `end_some` until nothing is left.
     void end_in_parts(lease_clock::time_point now)
     {
-        std::size_t check_count = idle_operation::check_count, ended = ends.size();
+        std::size_t check_count = idle_operation::check_count, end_count = ends.size();
         for (bool more = true; more;) {
             more = queue.end_some(now, nullptr, now + 1s);
             BOOST_TEST_REQUIRE(idle_operation::check_count - std::exchange(check_count, idle_operation::check_count) <=
                                remote::max_per_handler);
-            BOOST_TEST_REQUIRE(ends.size() - std::exchange(ended, ends.size()) <= remote::max_per_handler);
+            BOOST_TEST_REQUIRE(ends.size() - std::exchange(end_count, ends.size()) <= remote::max_per_handler);
         }
         BOOST_TEST(!queue.has_unreported_failures());
     }
@@ -159,8 +159,9 @@ BOOST_AUTO_TEST_CASE(overdue_operation_ends)
     BOOST_TEST(ends.empty());
     end_some(start_time + 2s);
     BOOST_TEST_REQUIRE(ends.size() == 2U);
-    BOOST_TEST((ends[0].name == 'a' && ends[0].how == delivery::unanswered && ends[0].why == errc::outcome_unknown));
-    BOOST_TEST((ends[1].name == 'b' && ends[1].how == delivery::unsent && ends[1].why == errc::unavailable));
+    BOOST_TEST(
+        (ends[0].name == 'a' && ends[0].status == delivery::unanswered && ends[0].code == errc::outcome_unknown));
+    BOOST_TEST((ends[1].name == 'b' && ends[1].status == delivery::unsent && ends[1].code == errc::unavailable));
     BOOST_TEST(!queue.has_in_flight());
     BOOST_TEST(queue.empty());
 }
@@ -196,7 +197,7 @@ BOOST_AUTO_TEST_CASE(operation_of_a_queued_claim_is_not_overdue_before_it_is_sta
     BOOST_TEST(ends.size() == 1U);
     end_some(now + 200ms);
     BOOST_TEST_REQUIRE(ends.size() == 2U);
-    BOOST_TEST((ends[1].name == 'w' && ends[1].how == delivery::unanswered));
+    BOOST_TEST((ends[1].name == 'w' && ends[1].status == delivery::unanswered));
     // An operation that is not wanted any more ends, whatever its deadline.
     later->is_unwanted = true;
     end_some(now + 300ms);
@@ -215,7 +216,7 @@ BOOST_AUTO_TEST_CASE(operation_of_a_queued_claim_is_overdue_after_a_timeout_with
     BOOST_TEST(ends.empty());
     end_some(start_time + 6s, lost);
     BOOST_TEST_REQUIRE(ends.size() == 1U);
-    BOOST_TEST((ends[0].how == delivery::unsent && ends[0].why == errc::unavailable));
+    BOOST_TEST((ends[0].status == delivery::unsent && ends[0].code == errc::unavailable));
 }
 
 BOOST_AUTO_TEST_CASE(many_operations_end_in_parts)
@@ -273,8 +274,8 @@ BOOST_AUTO_TEST_CASE(many_operations_are_given_up_in_parts)
     BOOST_TEST(ends.empty());
     end_in_parts(start_time);
     BOOST_TEST(ends.size() == 2 * many);
-    BOOST_TEST((ends.front().how == delivery::unanswered && ends.front().why == errc::outcome_unknown));
-    BOOST_TEST((ends.back().how == delivery::unsent && ends.back().why == errc::unavailable));
+    BOOST_TEST((ends.front().status == delivery::unanswered && ends.front().code == errc::outcome_unknown));
+    BOOST_TEST((ends.back().status == delivery::unsent && ends.back().code == errc::unavailable));
 }
 
 BOOST_AUTO_TEST_CASE(given_up_operation_ends_exactly_once)
@@ -309,7 +310,7 @@ BOOST_AUTO_TEST_CASE(completion_may_give_up_more_operations)
     queue.add(make('b'));
     end_in_parts(start_time);
     BOOST_TEST_REQUIRE(ends.size() == 2U);
-    BOOST_TEST((ends[1].name == 'b' && ends[1].why == errc::access_denied));
+    BOOST_TEST((ends[1].name == 'b' && ends[1].code == errc::access_denied));
 }
 
 BOOST_AUTO_TEST_CASE(drop_all_calls_no_completion_and_rejects_operations)

@@ -42,11 +42,11 @@ struct waiter
     int wakes = 0;
 };
 
-std::size_t wake(wait_sources::completions ended)
+std::size_t wake(wait_sources::completions completions)
 {
-    for (auto& each : ended)
+    for (auto& each : completions)
         each(wait_outcome{});
-    return ended.size();
+    return completions.size();
 }
 
 std::vector<std::string> names_of(const std::vector<wait_sources::source_ptr>& sources)
@@ -77,9 +77,9 @@ BOOST_AUTO_TEST_CASE(waiters_check_again_when_the_subscription_becomes_active)
     wait_sources sources;
     waiter one(sources, "a");
     BOOST_TEST(one.wait());
-    const auto asked = sources.take_unrequested(9);
+    const auto requested = sources.take_unrequested(9);
     BOOST_TEST(!sources.is_active("a"));
-    BOOST_TEST(wake(sources.activate(asked)) == 1U);
+    BOOST_TEST(wake(sources.activate(requested)) == 1U);
     BOOST_TEST(one.wakes == 1);
     BOOST_TEST(sources.is_active("a"));
     // The waiter has not checked the lock yet.
@@ -107,8 +107,8 @@ BOOST_AUTO_TEST_CASE(confirmed_unchanged_key_wakes_only_waiters_of_other_connect
     before.checked_on = elsewhere.checked_on = 1;
     for (auto* each : {&same, &before, &unknown})
         BOOST_TEST(each->wait());
-    const auto asked = sources.take_unrequested(9);
-    BOOST_TEST(wake(sources.activate_unchanged(asked.front(), 2)) == 2U);
+    const auto requested = sources.take_unrequested(9);
+    BOOST_TEST(wake(sources.activate_unchanged(requested.front(), 2)) == 2U);
     BOOST_TEST(sources.is_active("a"));
     BOOST_TEST(same.wakes == 0);
     BOOST_TEST(before.wakes == 1);
@@ -166,12 +166,12 @@ BOOST_AUTO_TEST_CASE(new_connection_subscribes_to_all_keys_again)
 {
     wait_sources sources;
     waiter one(sources, "a"), two(sources, "b");
-    const auto asked = sources.take_unrequested(9);
-    wake(sources.activate(asked));
+    const auto requested = sources.take_unrequested(9);
+    wake(sources.activate(requested));
     sources.begin_round();
     BOOST_TEST(!sources.is_active("a"));
     BOOST_TEST(sources.take_unrequested(9).size() == 2U);
-    wake(sources.activate(asked));
+    wake(sources.activate(requested));
     BOOST_TEST(sources.is_active("a"));
 }
 
@@ -253,8 +253,8 @@ BOOST_AUTO_TEST_CASE(one_time_events_are_subscribed_again)
     wait_sources sources;
     waiter one(sources, "a");
     waiter other(sources, "b");
-    const auto asked = sources.take_unrequested(9);
-    static_cast<void>(sources.activate(asked));
+    const auto requested = sources.take_unrequested(9);
+    static_cast<void>(sources.activate(requested));
     one.mark_as_seen();
     BOOST_TEST(one.wait());
     BOOST_TEST(wake(sources.deactivate_and_wake({"a", "unknown"})) == 1U);
