@@ -47,8 +47,8 @@ public:
 
     void start_create(claim_ptr claim, completion<create_outcome> done) override
     {
-        if (auto refused = refuse_key(claim->key())) {
-            done(create_outcome::failed(std::move(refused)));
+        if (auto failure = refuse_key(claim->key())) {
+            done(create_outcome::failed(std::move(failure)));
             return;
         }
         // Generating a token may throw, and the exception must reach the caller. The request is written later, on the
@@ -142,12 +142,12 @@ public:
     }
 
     void start_group(
-        std::string id, group_action what, std::chrono::milliseconds ttl, completion<group_outcome> done) override
+        std::string id, group_action action, std::chrono::milliseconds ttl, completion<group_outcome> done) override
     {
         if (config().plain())
-            adapter::start_group(std::move(id), what, ttl, std::move(done));
+            adapter::start_group(std::move(id), action, ttl, std::move(done));
         else
-            get_client().submit(make_group_action(get_client(), std::move(id), what, ttl, std::move(done)));
+            get_client().submit(make_group_action(get_client(), std::move(id), action, ttl, std::move(done)));
     }
 
     void start_export(claim_ptr held, completion<export_outcome> done) override
@@ -157,8 +157,8 @@ public:
 
     void start_adopt(std::string ticket, claim_ptr claim, completion<create_outcome> done) override
     {
-        if (auto refused = refuse_key(claim->key())) {
-            done(create_outcome::failed(std::move(refused)));
+        if (auto failure = refuse_key(claim->key())) {
+            done(create_outcome::failed(std::move(failure)));
             return;
         }
         if (!may_be_ticket(ticket, claim->mode())) {
@@ -175,8 +175,8 @@ public:
     void start_listing(listing_request request, completion<list_outcome> done) override
     {
         const auto from = request.cursor.empty() ? 0 : colock::detail::read_number(request.cursor);
-        if (auto refused = refuse_listing(request, from.has_value()))
-            done({.error = std::move(refused)});
+        if (auto failure = refuse_listing(request, from.has_value()))
+            done({.error = std::move(failure)});
         else if (request.action == listing_action::purge && config().plain())
             done({});
         else

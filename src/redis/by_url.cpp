@@ -13,9 +13,12 @@ namespace colock::inline v0::redis {
 namespace {
 
 std::shared_ptr<adapter> make_by_url(
-    const asio::any_io_executor& executor, std::string_view text, const connect_options& how)
+    const asio::any_io_executor& executor, std::string_view text, const connect_options& program_options)
 {
-    options settings{.url = std::string(text), .user = how.user, .password = how.password, .tls = how.tls};
+    options settings{.url = std::string(text),
+        .user = program_options.user,
+        .password = program_options.password,
+        .tls = program_options.tls};
     const remote::url url(text, "redis", "redis://host:port");
     if (url.scheme() == "redis+quorum")
         return make_quorum(executor, url.split_by_host("redis"), settings);

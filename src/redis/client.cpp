@@ -29,12 +29,12 @@ struct client::parts final : runtime
     subscriptions messages;
 };
 
-client::client(detail::settings checked)
-    : operation_client(std::move(checked), {.started_per_handler = pipeline::max_batches_in_flight * batch_size::max},
+client::client(detail::settings config)
+    : operation_client(std::move(config), {.started_per_handler = pipeline::max_batches_in_flight * batch_size::max},
           {.can_start = [this](const remote::operation&) { return active_parts().sender.can_start(); },
               .send = [this] { active_parts().sender.send(); }}),
       // Sentinels promote replicas, so a server that is found through them has replicas.
-      replicas_seen_(!config_.where.master.empty())
+      replicas_seen_(!config_.location.master.empty())
 {
 }
 
@@ -44,9 +44,9 @@ client::~client()
 }
 
 std::shared_ptr<client> client::make(
-    const asio::any_io_executor& executor, detail::settings checked, std::weak_ptr<contact> reports)
+    const asio::any_io_executor& executor, detail::settings config, std::weak_ptr<contact> reports)
 {
-    auto result = std::make_shared<client>(std::move(checked));
+    auto result = std::make_shared<client>(std::move(config));
     result->start(std::make_unique<parts>(executor, *result, std::move(reports)));
     join_context(executor, result);
     return result;
@@ -65,9 +65,9 @@ std::chrono::milliseconds client::max_clock_lead(std::chrono::milliseconds ttl) 
                                                           : std::chrono::milliseconds(0);
 }
 
-void client::add_to_batch(operation& started)
+void client::add_to_batch(operation& operation)
 {
-    active_parts().sender.add(started);
+    active_parts().sender.add(operation);
 }
 
 const remote::lost_requests& client::lost() const noexcept

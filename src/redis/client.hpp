@@ -23,15 +23,15 @@ class client final : public operation_client
 {
 public:
     [[nodiscard]] static std::shared_ptr<client> make(
-        const asio::any_io_executor& executor, settings checked, std::weak_ptr<contact> reports);
-    explicit client(settings checked);
+        const asio::any_io_executor& executor, settings config, std::weak_ptr<contact> reports);
+    explicit client(settings config);
     ~client() override;
 
     /// Implements the adapter's `max_clock_lead`. Replicas that have been seen once are counted forever, because a
     /// replica that is disconnected now may be promoted later.
     [[nodiscard]] std::chrono::milliseconds max_clock_lead(std::chrono::milliseconds ttl) const noexcept;
 
-    void add_to_batch(operation& started) override;
+    void add_to_batch(operation& operation) override;
     [[nodiscard]] const remote::lost_requests& lost() const noexcept override;
 
 private:

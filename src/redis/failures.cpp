@@ -174,28 +174,28 @@ failure_ptr refusal(std::string_view error)
 namespace {
 
 /// Tells whether the driver could not read what the peer has sent.
-bool is_parse_error(const error_code& code) noexcept
+bool is_parse_error(const error_code& error) noexcept
 {
-    using boost::redis::error;
-    constexpr std::array errors{error::invalid_data_type, error::not_a_number, error::exceeeds_max_nested_depth,
-        error::unexpected_bool_value, error::empty_field};
-    return std::ranges::any_of(errors, [&](error each) { return code == each; });
+    using driver_error = boost::redis::error;
+    constexpr std::array errors{driver_error::invalid_data_type, driver_error::not_a_number,
+        driver_error::exceeeds_max_nested_depth, driver_error::unexpected_bool_value, driver_error::empty_field};
+    return std::ranges::any_of(errors, [&](driver_error each) { return error == each; });
 }
 
 } // namespace
 
-failure_ptr lost_connection(const std::string& address, const error_code& code)
+failure_ptr lost_connection(const std::string& address, const error_code& error)
 {
-    auto detail = code.message();
-    if (code == asio::error::timed_out)
+    auto detail = error.message();
+    if (error == asio::error::timed_out)
         detail = "the server does not answer";
-    else if (code == asio::error::connection_reset)
+    else if (error == asio::error::connection_reset)
         detail = "the server closed the connection";
-    else if (code == boost::redis::error::ssl_handshake_timeout)
+    else if (error == boost::redis::error::ssl_handshake_timeout)
         detail = "no answer in the TLS handshake; does the server speak TLS? Without TLS, write redis://";
-    else if (is_parse_error(code))
+    else if (is_parse_error(error))
         detail = "the peer is not a Redis server: " + detail;
-    return make_failure(errc::unavailable, address + ": " + detail, code);
+    return make_failure(errc::unavailable, address + ": " + detail, error);
 }
 
 failure_ptr refusal(const reply& answer)

@@ -30,8 +30,8 @@ namespace colock::inline v0::redis::detail {
 [[nodiscard]] failure_ptr refusal(std::string_view error);
 /// Describes why there is no connection.
 /// \param address the server
-/// \param code result of `server_connection::translate_error`
-[[nodiscard]] failure_ptr lost_connection(const std::string& address, const error_code& code);
+/// \param error result of `server_connection::translate_error`
+[[nodiscard]] failure_ptr lost_connection(const std::string& address, const error_code& error);
 /// Describes a reply that is an error or has an unexpected shape.
 [[nodiscard]] failure_ptr refusal(const reply& answer);
 

@@ -16,19 +16,19 @@ std::shared_ptr<adapter> make_quorum(
         detail::refuse_options("a quorum needs an odd number of masters, at least three");
     std::vector<std::shared_ptr<adapter>> nodes;
     std::vector<options> node_options;
-    std::vector<detail::location> places;
+    std::vector<detail::location> locations;
     for (const auto& url : urls) {
         settings.url = url;
         auto node = detail::take_url_options(settings);
         node.operation_timeout = node.operation_timeout.value_or(std::chrono::milliseconds(500));
         // The same server twice would have two votes for one set of data.
-        auto place = detail::parse_url(node.url);
-        place.user.clear();
-        place.password.clear();
-        place.database = 0;
-        if (std::ranges::find(places, place) != places.end())
+        auto location = detail::parse_url(node.url);
+        location.user.clear();
+        location.password.clear();
+        location.database = 0;
+        if (std::ranges::find(locations, location) != locations.end())
             detail::refuse_options("a quorum names a master twice");
-        places.push_back(std::move(place));
+        locations.push_back(std::move(location));
         nodes.push_back(make_adapter(executor, node));
         node_options.push_back(std::move(node));
     }

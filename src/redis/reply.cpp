@@ -13,7 +13,7 @@ const reply& reply::at(std::size_t index) const noexcept
 
 void reply::clear() noexcept
 {
-    what = kind::none;
+    type = kind::none;
     number = 0;
     text.clear();
     items.clear();
@@ -36,22 +36,22 @@ void reply::add(const boost::redis::resp3::node_view& node)
     case type::set:
     case type::map:
     case type::attribute:
-        target->what = kind::array;
+        target->type = kind::array;
         return;
     case type::null:
-        target->what = kind::null;
+        target->type = kind::null;
         return;
     case type::number: {
-        target->what = kind::number;
+        target->type = kind::number;
         std::from_chars(node.value.data(), node.value.data() + node.value.size(), target->number);
         return;
     }
     case type::simple_error:
     case type::blob_error:
-        target->what = kind::error;
+        target->type = kind::error;
         break;
     default:
-        target->what = kind::text;
+        target->type = kind::text;
         break;
     }
     target->text.assign(node.value);

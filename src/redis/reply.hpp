@@ -26,13 +26,13 @@ struct reply
         /// Arrays, sets, maps (keys and values alternate) and pushes.
         array,
     };
-    kind what = kind::none;
+    kind type = kind::none;
     std::int64_t number = 0;
     std::string text{};
     std::vector<reply> items{};
 
-    [[nodiscard]] bool is(kind expected) const noexcept { return what == expected; }
-    [[nodiscard]] bool is_error() const noexcept { return what == kind::error; }
+    [[nodiscard]] bool is(kind expected) const noexcept { return type == expected; }
+    [[nodiscard]] bool is_error() const noexcept { return type == kind::error; }
     /// Returns the item, or an empty reply if there is none.
     [[nodiscard]] const reply& at(std::size_t index) const noexcept;
 

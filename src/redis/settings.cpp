@@ -18,18 +18,19 @@ void check_range(const char* name, milliseconds value, milliseconds from)
 
 } // namespace
 
-settings::settings(const options& given)
-    : where(parse_url(given.url)), tls(given.tls), sentinel_user(given.sentinel_user),
-      sentinel_password(given.sentinel_password), layout(given.layout),
-      operation_timeout(given.operation_timeout.value_or(std::chrono::seconds(5))),
-      connect_timeout(given.connect_timeout), idle_timeout(given.idle_timeout), health_interval(given.health_interval),
-      poll_interval(given.poll_interval), max_clock_lead(given.max_clock_lead)
+settings::settings(const options& options)
+    : location(parse_url(options.url)), tls(options.tls), sentinel_user(options.sentinel_user),
+      sentinel_password(options.sentinel_password), layout(options.layout),
+      operation_timeout(options.operation_timeout.value_or(std::chrono::seconds(5))),
+      connect_timeout(options.connect_timeout), idle_timeout(options.idle_timeout),
+      health_interval(options.health_interval), poll_interval(options.poll_interval),
+      max_clock_lead(options.max_clock_lead)
 {
-    remote::use_program_value(where.user, given.user, "user", "redis");
-    remote::use_program_value(where.password, given.password, "password", "redis");
-    if (!where.user.empty() && where.password.empty())
+    remote::use_program_value(location.user, options.user, "user", "redis");
+    remote::use_program_value(location.password, options.password, "password", "redis");
+    if (!location.user.empty() && location.password.empty())
         refuse_options("a user is given without a password; a password alone is written :password@host");
-    if (where.master.empty() && !(sentinel_user.empty() && sentinel_password.empty()))
+    if (location.master.empty() && !(sentinel_user.empty() && sentinel_password.empty()))
         refuse_options("sentinel_user or sentinel_password is given, but the URL names no Sentinels; write "
                        "redis+sentinel://, or leave it out");
     if (!sentinel_user.empty() && sentinel_password.empty())
@@ -47,10 +48,10 @@ settings::settings(const options& given)
     }
 
     remote::check_tls_options(tls, "redis");
-    if (!where.tls && tls != tls_options{})
+    if (!location.tls && tls != tls_options{})
         refuse_options("TLS files are given, but the URL asks for no TLS; write rediss://");
 
-    prefix = given.prefix.value_or(plain() ? "" : "{colock}:");
+    prefix = options.prefix.value_or(plain() ? "" : "{colock}:");
     if (prefix.size() > 128 || prefix.find('\0') != std::string::npos)
         refuse_options("the prefix is longer than 128 bytes or contains a NUL; shorten it, or leave the NUL out");
     if (plain()) {

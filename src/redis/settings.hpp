@@ -16,7 +16,7 @@ namespace colock::inline v0::redis::detail {
 /// Checked options, and the names of the keys that colock uses.
 struct settings
 {
-    location where;
+    detail::location location;
     tls_options tls;
     std::string sentinel_user;
     std::string sentinel_password;
@@ -36,7 +36,7 @@ struct settings
     std::string group_prefix;
 
     /// \throws validation_error
-    explicit settings(const options& given);
+    explicit settings(const options& options);
 
     [[nodiscard]] remote::deadlines deadlines() const noexcept { return remote::deadlines(operation_timeout); }
     /// Tells whether `key` is not available to users, because its name, or the key that it is stored under, may be one

@@ -8,9 +8,9 @@
 
 namespace colock::inline v0::redis::detail {
 
-void refuse_options(std::string why)
+void refuse_options(std::string reason)
 {
-    colock::detail::refuse_options("redis", std::move(why));
+    colock::detail::refuse_options("redis", std::move(reason));
 }
 
 namespace {
@@ -55,10 +55,10 @@ int parse_database(const remote::url& from, std::string_view text)
 
 location parse_socket(const remote::url& from)
 {
-    location where;
+    location result;
     // A path may contain '#', which begins a fragment in other URLs.
-    where.socket_path = from.decode(from.rest().substr(0, from.rest().find('?')), "socket path");
-    if (!where.socket_path.starts_with('/') || where.socket_path.size() > 107)
+    result.socket_path = from.decode(from.rest().substr(0, from.rest().find('?')), "socket path");
+    if (!result.socket_path.starts_with('/') || result.socket_path.size() > 107)
         from.refuse("the URL of a unix socket is redis+unix:///path, with a path of at most 107 bytes");
     bool has_database = false;
     for (const auto& each : from.query()) {
@@ -66,28 +66,28 @@ location parse_socket(const remote::url& from)
             from.refuse_unknown(each.name, "db, " + option_names());
         if (std::exchange(has_database, true))
             from.refuse("the URL's db is given twice");
-        where.database = parse_database(from, each.value);
+        result.database = parse_database(from, each.value);
     }
-    return where;
+    return result;
 }
 
-void parse_sentinels(const remote::url& from, location& where)
+void parse_sentinels(const remote::url& from, location& result)
 {
-    where.hosts = from.hosts("26379");
+    result.hosts = from.hosts("26379");
     const auto segments = remote::split(from.path(), '/');
-    where.master = from.decode(segments[0], "master name");
-    if (where.master.empty() || segments.size() > 2)
+    result.master = from.decode(segments[0], "master name");
+    if (result.master.empty() || segments.size() > 2)
         from.refuse("the URL of Sentinels names the master: redis+sentinel://host:port/master");
-    where.database = segments.size() == 2 ? parse_database(from, segments[1]) : 0;
+    result.database = segments.size() == 2 ? parse_database(from, segments[1]) : 0;
 }
 
 } // namespace
 
-options take_url_options(options given)
+options take_url_options(options settings)
 {
-    const auto text = std::exchange(given.url, {});
-    given.url = remote::take_url_options(split_url(text), all_options, given);
-    return given;
+    const auto text = std::exchange(settings.url, {});
+    settings.url = remote::take_url_options(split_url(text), all_options, settings);
+    return settings;
 }
 
 location parse_url(std::string_view url)
@@ -97,9 +97,9 @@ location parse_url(std::string_view url)
     if (scheme == "redis+unix")
         return parse_socket(from);
 
-    location where;
+    location result;
     const bool sentinel = scheme == "redis+sentinel" || scheme == "rediss+sentinel";
-    where.tls = scheme.starts_with("rediss");
+    result.tls = scheme.starts_with("rediss");
     if (!sentinel && scheme != "redis" && scheme != "rediss")
         from.refuse(scheme == "redis+cluster" || scheme == "rediss+cluster"
                         ? "Redis Cluster is not supported: name a single master, or use a quorum of masters"
@@ -108,18 +108,18 @@ location parse_url(std::string_view url)
     from.refuse_parameters(option_names());
 
     auto [user, password] = from.credentials();
-    where.user = std::move(user);
-    where.password = std::move(password).value_or("");
+    result.user = std::move(user);
+    result.password = std::move(password).value_or("");
 
     if (sentinel) {
-        parse_sentinels(from, where);
-        return where;
+        parse_sentinels(from, result);
+        return result;
     }
     if (from.host_count() > 1)
         from.refuse("the URL names several hosts; those are redis+sentinel:// or redis+quorum://");
-    where.hosts = from.hosts("6379");
-    where.database = parse_database(from, from.path());
-    return where;
+    result.hosts = from.hosts("6379");
+    result.database = parse_database(from, from.path());
+    return result;
 }
 
 } // namespace colock::inline v0::redis::detail

@@ -31,12 +31,12 @@ struct location
 
 /// Returns the options with those of the query of the URL, which the returned URL does not contain any more.
 /// \throws validation_error `invalid_options`
-[[nodiscard]] options take_url_options(options given);
+[[nodiscard]] options take_url_options(options settings);
 
 /// Parses a URL without options.
 /// \throws validation_error `invalid_options`
 [[nodiscard]] location parse_url(std::string_view url);
 
-[[noreturn]] void refuse_options(std::string why);
+[[noreturn]] void refuse_options(std::string reason);
 
 } // namespace colock::inline v0::redis::detail

@@ -22,15 +22,15 @@ class completion_queue
 public:
     [[nodiscard]] bool empty() const noexcept { return batches_.empty(); }
 
-    void add(batch_ptr answered) { batches_.push_back(std::move(answered)); }
+    void add(batch_ptr batch) { batches_.push_back(std::move(batch)); }
     void begin_round() noexcept { taken_ = 0; }
     /// Returns the next batch. The queue must not be empty.
     [[nodiscard]] batch_ptr take()
     {
-        auto taken = std::move(batches_.front());
+        auto batch = std::move(batches_.front());
         batches_.pop_front();
-        taken_ += taken->size();
-        return taken;
+        taken_ += batch->size();
+        return batch;
     }
     /// Number of operations that have been taken in this round.
     [[nodiscard]] std::size_t taken_count() const noexcept { return taken_; }

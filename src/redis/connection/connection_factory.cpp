@@ -14,19 +14,19 @@ connection_factory::connection_factory(asio::any_io_executor strand, const setti
 
 std::optional<std::string> connection_factory::read_tls_files()
 {
-    return config_.where.tls ? tls_.refresh() : std::nullopt;
+    return config_.location.tls ? tls_.refresh() : std::nullopt;
 }
 
-std::shared_ptr<server_connection> connection_factory::make(endpoint where)
+std::shared_ptr<server_connection> connection_factory::make(endpoint server)
 {
     return std::make_shared<server_connection>(
-        strand_, config_, std::move(where), config_.where.tls, tls_.context(), ++last_number_);
+        strand_, config_, std::move(server), config_.location.tls, tls_.context(), ++last_number_);
 }
 
-void connection_factory::drop(std::shared_ptr<server_connection>& used) const
+void connection_factory::drop(std::shared_ptr<server_connection>& connection) const
 {
-    if (used)
-        asio::post(strand_, [old = std::exchange(used, nullptr)] {});
+    if (connection)
+        asio::post(strand_, [old = std::exchange(connection, nullptr)] {});
 }
 
 } // namespace colock::inline v0::redis::detail

@@ -26,10 +26,10 @@ public:
     /// \returns a warning if the changed files cannot be used and the previous ones stay in use; otherwise nothing
     /// \throws colock::error `invalid_options` if the files cannot be used and there are no previous ones
     [[nodiscard]] std::optional<std::string> read_tls_files();
-    [[nodiscard]] std::shared_ptr<server_connection> make(endpoint where);
-    /// Resets `used`, a connection that has ended or was closed. A posted handler destroys the connection, because the
+    [[nodiscard]] std::shared_ptr<server_connection> make(endpoint server);
+    /// Resets `connection`, which has ended or was closed. A posted handler destroys the connection, because the
     /// current handler may belong to it.
-    void drop(std::shared_ptr<server_connection>& used) const;
+    void drop(std::shared_ptr<server_connection>& connection) const;
 
 private:
     const asio::any_io_executor strand_;

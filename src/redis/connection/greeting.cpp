@@ -22,12 +22,12 @@ const reply& hello_field(const reply& hello, std::string_view name)
 }
 
 /// Returns why locks cannot be stored on this server, or null if they can.
-failure_ptr check_greeting(const location& who, const reply_list& replies)
+failure_ptr check_greeting(const location& location, const reply_list& replies)
 {
     const auto& hello = replies.front();
     if (!hello.is(reply::kind::array))
         return refusal(hello);
-    if (who.database != 0 && replies[1].is_error())
+    if (location.database != 0 && replies[1].is_error())
         return refusal(replies[1]);
     if (const auto& role = hello_field(hello, "role").text; role != "master" && !role.empty())
         return make_replica_failure();
@@ -52,19 +52,19 @@ void push_hello(
     request.push_range("HELLO", words);
 }
 
-void push_greeting(boost::redis::request& request, const location& who)
+void push_greeting(boost::redis::request& request, const location& location)
 {
-    push_hello(request, who.user, who.password, client_name);
-    if (who.database != 0)
-        request.push("SELECT", who.database);
+    push_hello(request, location.user, location.password, client_name);
+    if (location.database != 0)
+        request.push("SELECT", location.database);
     request.push("INFO");
 }
 
-greeting_result read_greeting(const location& who, const reply_list& replies)
+greeting_result read_greeting(const location& location, const reply_list& replies)
 {
     greeting_result result;
-    result.refused = check_greeting(who, replies);
-    if (result.refused)
+    result.failure = check_greeting(location, replies);
+    if (result.failure)
         return result;
     const auto& info = replies.back();
     result.identity.id = hello_field(replies.front(), "id").number;

@@ -25,13 +25,13 @@ void push_hello(
     boost::redis::request& request, const std::string& user, const std::string& password, std::string_view name);
 
 /// Adds the commands that authenticate, select the database, and query the server's properties.
-void push_greeting(boost::redis::request& request, const location& who);
+void push_greeting(boost::redis::request& request, const location& location);
 
 /// Result of the greeting.
 struct greeting_result
 {
     /// Reason why locks cannot be stored on this server, or null.
-    failure_ptr refused{};
+    failure_ptr failure{};
     /// How the server identifies this connection.
     remote::lost_requests::identity identity{};
     /// Warnings about server settings that make locks less safe.
@@ -42,7 +42,7 @@ struct greeting_result
     /// replicas are unknown.
     bool may_have_replicas = false;
 };
-[[nodiscard]] greeting_result read_greeting(const location& who, const reply_list& replies);
+[[nodiscard]] greeting_result read_greeting(const location& location, const reply_list& replies);
 
 /// Returns the failure of a client that has connected to a replica and needs the master.
 [[nodiscard]] failure_ptr make_replica_failure();

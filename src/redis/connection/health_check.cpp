@@ -40,8 +40,8 @@ void health_check::note_established(std::shared_ptr<void> owner)
 void health_check::start(std::shared_ptr<void> owner)
 {
     timer_.expires_after(is_established_ ? interval_ : connect_interval_);
-    timer_.async_wait([this, owner = std::move(owner)](const error_code& code) mutable {
-        if (!code && !is_stopped_)
+    timer_.async_wait([this, owner = std::move(owner)](const error_code& error) mutable {
+        if (!error && !is_stopped_)
             check(std::move(owner));
     });
 }
@@ -85,8 +85,8 @@ void health_check::send_ping(std::shared_ptr<void> owner)
     ping_.clear();
     ping_.push("PING");
     using event = boost::redis::any_adapter::parse_event;
-    const auto count = [this](event what, const boost::redis::resp3::node_view&, error_code&) {
-        if (what == event::node)
+    const auto count = [this](event kind, const boost::redis::resp3::node_view&, error_code&) {
+        if (kind == event::node)
             ++received_nodes_;
     };
     connection_.async_exec(ping_, boost::redis::any_adapter(boost::redis::any_adapter::impl_t(count)),

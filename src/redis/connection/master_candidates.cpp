@@ -11,9 +11,9 @@ void master_candidates::add_address(std::size_t sentinel, endpoint address)
     sentinels_[sentinel] = {.address = std::move(address)};
 }
 
-void master_candidates::add_failure(std::size_t sentinel, failure_ptr why)
+void master_candidates::add_failure(std::size_t sentinel, failure_ptr failure)
 {
-    sentinels_[sentinel] = {.failure = std::move(why)};
+    sentinels_[sentinel] = {.failure = std::move(failure)};
 }
 
 bool master_candidates::is_decided() const noexcept

@@ -22,7 +22,7 @@ public:
     /// Stores the address that a Sentinel has named. Sentinels are numbered in the order of the URL.
     void add_address(std::size_t sentinel, endpoint address);
     /// Stores why a Sentinel has named no address.
-    void add_failure(std::size_t sentinel, failure_ptr why);
+    void add_failure(std::size_t sentinel, failure_ptr failure);
 
     /// Returns whether an address may be tried: more than half of all Sentinels name the same one, or each has answered
     /// or failed. A few answers are not enough: the first of them may be that of a Sentinel that was cut off.

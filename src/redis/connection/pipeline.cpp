@@ -14,9 +14,9 @@ constexpr std::size_t operations_per_iteration = 8;
 
 } // namespace
 
-pipeline::pipeline(const asio::any_io_executor& strand, remote::client_base& owner, const settings& config, session& on,
-    remote::request_queue& queue, fence_anchor& anchor)
-    : strand_(strand), owner_(owner), config_(config), session_(on), queue_(queue), anchor_(anchor)
+pipeline::pipeline(const asio::any_io_executor& strand, remote::client_base& owner, const settings& config,
+    session& session, remote::request_queue& queue, fence_anchor& anchor)
+    : strand_(strand), owner_(owner), config_(config), session_(session), queue_(queue), anchor_(anchor)
 {
 }
 
@@ -27,11 +27,11 @@ bool pipeline::can_start()
     return next_ || (session_.plan().takes_requests() && batches_in_flight_ < max_batches_in_flight);
 }
 
-void pipeline::add(operation& started)
+void pipeline::add(operation& operation)
 {
-    if (const auto& refused = session_.sorted_sets_refused(); refused && started.needs_sorted_sets()) {
-        queue_.on_ended(started);
-        started.end(delivery::unsent, refused);
+    if (const auto& failure = session_.sorted_sets_refused(); failure && operation.needs_sorted_sets()) {
+        queue_.on_ended(operation);
+        operation.end(delivery::unsent, failure);
         return;
     }
     if (!next_) {
@@ -44,8 +44,8 @@ void pipeline::add(operation& started)
             spare_.pop_back();
         }
     }
-    started.raises_counter = started.may_anchor() && anchor_.start_interval(next_time_);
-    next_->add(started);
+    operation.raises_counter = operation.may_anchor() && anchor_.start_interval(next_time_);
+    next_->add(operation);
     if (next_->size() >= max_next_size_)
         send();
 }
@@ -54,36 +54,36 @@ void pipeline::send()
 {
     if (!next_)
         return;
-    auto sent = std::move(next_);
+    auto next = std::move(next_);
     session_.note_use();
     const auto connection = session_.connection();
     const auto number = connection->number();
-    sent->set_connection(number);
-    sent->write_request(config_.fence_key, config_.probe_key);
-    auto& sending = *sent;
-    connection->exec(sending, [self = owner_.keep(*this), connection, sent = std::move(sent), number](
-                                  const error_code& code, std::size_t) mutable {
-        self->batch_ended(std::move(sent), number, code ? connection->translate_error(code) : code);
+    next->set_connection(number);
+    next->write_request(config_.fence_key, config_.probe_key);
+    auto& batch = *next;
+    connection->exec(batch, [self = owner_.keep(*this), connection, next = std::move(next), number](
+                                const error_code& error, std::size_t) mutable {
+        self->batch_ended(std::move(next), number, error ? connection->translate_error(error) : error);
     });
     ++batches_in_flight_;
 }
 
 // Receiving answers.
 
-void pipeline::batch_ended(batch_ptr sent, remote::connection_number number, const error_code& code)
+void pipeline::batch_ended(batch_ptr batch, remote::connection_number number, const error_code& error)
 {
     auto& plan = session_.plan();
     --batches_in_flight_;
-    if (sent->refused_as_replica())
+    if (batch->refused_as_replica())
         plan.demote();
-    if (code) {
+    if (error) {
         // Recorded before the operations end, which ask `lost` whether their requests may still arrive.
         session_.record_lost_requests(number);
-        sent->finish(queue_);
-        recycle(std::move(sent));
-        queue_.fail_in_flight(make_failure(errc::outcome_unknown, "the connection was lost before the answer", code));
+        batch->finish(queue_);
+        recycle(std::move(batch));
+        queue_.fail_in_flight(make_failure(errc::outcome_unknown, "the connection was lost before the answer", error));
     } else {
-        completions_.add(std::move(sent));
+        completions_.add(std::move(batch));
     }
     // If all operations of the batch have ended at their deadlines, the queue does not notice the end of the batch.
     queue_.notify_if_drained();
@@ -98,11 +98,11 @@ void pipeline::complete_answered()
 {
     completions_.begin_round();
     while (!is_completion_posted_ && !completions_.empty()) {
-        auto completed = completions_.take();
+        auto batch = completions_.take();
         const bool ends_round = completions_.is_round_full(size_.current()) && !is_idle();
         const bool is_round_long = completions_.taken_count() >= operations_per_iteration;
-        completed->finish(queue_);
-        recycle(std::move(completed));
+        batch->finish(queue_);
+        recycle(std::move(batch));
         if (!ends_round)
             continue;
         // Two batches may have been answered together. The requests that follow from the first have to be sent before
@@ -131,11 +131,11 @@ void pipeline::complete_later(unsigned iterations)
     });
 }
 
-void pipeline::recycle(batch_ptr used) noexcept
+void pipeline::recycle(batch_ptr batch) noexcept
 {
-    used->clear();
+    batch->clear();
     if (spare_.size() < max_batches_in_flight)
-        spare_.push_back(std::move(used));
+        spare_.push_back(std::move(batch));
 }
 
 } // namespace colock::inline v0::redis::detail

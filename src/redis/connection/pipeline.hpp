@@ -28,26 +28,26 @@ public:
     /// higher limit would not be faster.
     static constexpr std::size_t max_batches_in_flight = 8;
 
-    pipeline(const asio::any_io_executor& strand, remote::client_base& owner, const settings& config, session& on,
+    pipeline(const asio::any_io_executor& strand, remote::client_base& owner, const settings& config, session& session,
         remote::request_queue& queue, fence_anchor& anchor);
 
     /// Returns whether an operation can be started.
     [[nodiscard]] bool can_start();
     /// Adds a started operation to the next batch, and sends the batch if it is full. Ends an operation that the server
     /// would refuse.
-    void add(operation& started);
+    void add(operation& operation);
     /// Sends the next batch, if it has any operation.
     void send();
     [[nodiscard]] bool has_in_flight() const noexcept { return batches_in_flight_ > 0; }
 
 private:
-    void batch_ended(batch_ptr sent, remote::connection_number number, const error_code& code);
+    void batch_ended(batch_ptr batch, remote::connection_number number, const error_code& error);
     /// True if no batch is in flight or waits for its completion.
     [[nodiscard]] bool is_idle() const noexcept { return batches_in_flight_ == 0 && completions_.empty(); }
     void complete_answered();
     /// Continues to complete batches in a handler that runs after `iterations` further iterations of the event loop.
     void complete_later(unsigned iterations);
-    void recycle(batch_ptr used) noexcept;
+    void recycle(batch_ptr batch) noexcept;
 
     const asio::any_io_executor strand_;
     remote::client_base& owner_;

@@ -34,11 +34,11 @@ void push_rights_check(boost::redis::request& request, const settings& config)
 rights read_rights(const reply& by_text, const reply& by_digest, const reply& killed)
 {
     if (by_text.is_error() && is_command_refused(by_text.text))
-        return {.refused = commands_refused("EVAL", by_text.text)};
+        return {.failure = commands_refused("EVAL", by_text.text)};
     if (!by_text.is(reply::kind::array))
-        return {.refused = refusal(by_text)};
+        return {.failure = refusal(by_text)};
     if (by_digest.is_error() && is_command_refused(by_digest.text))
-        return {.refused = commands_refused("EVALSHA", by_digest.text)};
+        return {.failure = commands_refused("EVALSHA", by_digest.text)};
     rights result;
     if (!killed.is(reply::kind::number))
         result.warnings.emplace_back(
@@ -60,7 +60,7 @@ rights read_rights(const reply& by_text, const reply& by_digest, const reply& ki
         (is_optional ? optional_error : error) = row.at(1).text;
     }
     if (!required_commands.empty())
-        result.refused = commands_refused(required_commands, error);
+        result.failure = commands_refused(required_commands, error);
     if (!optional_commands.empty()) {
         result.sorted_sets_refused = commands_refused(
             optional_commands, optional_error, ", without which there are no shared locks and no locks of groups; ");

@@ -24,7 +24,7 @@ void push_rights_check(boost::redis::request& request, const settings& config);
 struct rights
 {
     /// Reason why locks could not be renewed or released, or null.
-    failure_ptr refused{};
+    failure_ptr failure{};
     /// Reason why no shared lock and no lock of a group can be granted, or null.
     failure_ptr sorted_sets_refused{};
     /// Warnings about features that the missing rights disable.

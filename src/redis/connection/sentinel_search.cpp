@@ -13,8 +13,8 @@
 namespace colock::inline v0::redis::detail {
 
 sentinel_search::sentinel_search(connection_factory& factory, const settings& config, handler on_address)
-    : factory_(factory), config_(config), handler_(std::move(on_address)), connections_(config.where.hosts.size()),
-      candidates_(config.where.hosts.size())
+    : factory_(factory), config_(config), handler_(std::move(on_address)), connections_(config.location.hosts.size()),
+      candidates_(config.location.hosts.size())
 {
 }
 
@@ -26,10 +26,10 @@ void sentinel_search::start()
 
 void sentinel_search::query(std::size_t index)
 {
-    const auto connection = connections_[index] = factory_.make(config_.where.hosts[index]);
+    const auto connection = connections_[index] = factory_.make(config_.location.hosts[index]);
     boost::redis::request commands;
     push_hello(commands, config_.sentinel_user, config_.sentinel_password, {});
-    commands.push("SENTINEL", "GET-MASTER-ADDR-BY-NAME", config_.where.master);
+    commands.push("SENTINEL", "GET-MASTER-ADDR-BY-NAME", config_.location.master);
     connection->exec(std::move(commands), [self = shared_from_this(), connection, index](const reply_list& replies) {
         if (self->connections_[index] == connection) {
             self->on_reply(index, replies);
@@ -38,17 +38,17 @@ void sentinel_search::query(std::size_t index)
         }
         connection->close();
     });
-    connection->run([self = shared_from_this(), connection, index](const error_code& code) {
+    connection->run([self = shared_from_this(), connection, index](const error_code& error) {
         // The driver may still hold requests that wait for a connection. Closing ends them.
         connection->close();
         if (self->connections_[index] == connection)
-            self->connection_ended(index, connection->translate_error(code));
+            self->connection_ended(index, connection->translate_error(error));
     });
 }
 
 void sentinel_search::on_reply(std::size_t index, const reply_list& replies)
 {
-    const auto name = to_text(config_.where.hosts[index]);
+    const auto name = to_text(config_.location.hosts[index]);
     if (const auto& address = replies[1]; address.is(reply::kind::array) && address.items.size() == 2) {
         candidates_.add_address(index, {address.at(0).text, address.at(1).text});
         return;
@@ -63,23 +63,23 @@ void sentinel_search::on_reply(std::size_t index, const reply_list& replies)
             make_failure(errc::unavailable, name + " is no Sentinel; name the Sentinels, whose default port is 26379"));
         return;
     }
-    const auto why = refusal(error);
-    candidates_.add_failure(index, make_failure(errc::unavailable, name + ": " + why->detail, why->cause));
+    const auto failure = refusal(error);
+    candidates_.add_failure(index, make_failure(errc::unavailable, name + ": " + failure->detail, failure->cause));
 }
 
-void sentinel_search::connection_ended(std::size_t index, const error_code& code)
+void sentinel_search::connection_ended(std::size_t index, const error_code& error)
 {
-    auto why = lost_connection(to_text(config_.where.hosts[index]), code);
-    if (const auto untrusted = connections_[index]->certificate_failure(code))
-        why = make_failure(errc::unavailable, untrusted->detail, untrusted->cause);
+    auto failure = lost_connection(to_text(config_.location.hosts[index]), error);
+    if (const auto certificate_failure = connections_[index]->certificate_failure(error))
+        failure = make_failure(errc::unavailable, certificate_failure->detail, certificate_failure->cause);
     factory_.drop(connections_[index]);
-    candidates_.add_failure(index, std::move(why));
+    candidates_.add_failure(index, std::move(failure));
     deliver();
 }
 
-void sentinel_search::request_next(failure_ptr why)
+void sentinel_search::request_next(failure_ptr failure)
 {
-    server_failures_.push_back(std::move(why));
+    server_failures_.push_back(std::move(failure));
     is_requested_ = true;
     deliver();
 }
@@ -119,7 +119,7 @@ failure_ptr sentinel_search::not_found() const
             cause = each->cause;
     }
     return make_failure(
-        errc::unavailable, "no Sentinel could name the master " + config_.where.master + details, cause);
+        errc::unavailable, "no Sentinel could name the master " + config_.location.master + details, cause);
 }
 
 failure_ptr sentinel_search::join_server_failures() const

@@ -24,15 +24,15 @@ class sentinel_search : public std::enable_shared_from_this<sentinel_search>
 public:
     /// Called with the next address to try, or with the reason why there is none. After a call of `confirm`, also with
     /// the current address if the Sentinels still name it.
-    using handler = std::function<void(const endpoint& master, const failure_ptr& why)>;
+    using handler = std::function<void(const endpoint& master, const failure_ptr& failure)>;
 
     sentinel_search(connection_factory& factory, const settings& config, handler on_address);
 
     /// Starts the search and requests the first address. Called once.
     void start();
-    /// Requests another address, because the last one has failed because of `why`. The handler is called once, perhaps
-    /// before this function returns, with an address that it was not called with before.
-    void request_next(failure_ptr why);
+    /// Requests another address, because the last one has failed because of `failure`. The handler is called once,
+    /// perhaps before this function returns, with an address that it was not called with before.
+    void request_next(failure_ptr failure);
     /// Asks all Sentinels again, after the server at `current` has accepted a connection, and requests the address that
     /// they name now. Addresses that have failed, or were replaced, are not tried again.
     void confirm(const endpoint& current);
@@ -43,7 +43,7 @@ private:
     void query(std::size_t index);
     void close_connections();
     void on_reply(std::size_t index, const reply_list& replies);
-    void connection_ended(std::size_t index, const error_code& code);
+    void connection_ended(std::size_t index, const error_code& error);
     void deliver();
     [[nodiscard]] failure_ptr not_found() const;
     /// Returns the failure of the first server that refuses the connection, else of the first server, with the details

@@ -49,42 +49,42 @@ boost::redis::any_adapter make_adapter(Reader& reader, std::uint64_t& received_n
 {
     using event = boost::redis::any_adapter::parse_event;
     return boost::redis::any_adapter(boost::redis::any_adapter::impl_t(
-        [&reader, &received_nodes](event what, const boost::redis::resp3::node_view& node, error_code&) {
+        [&reader, &received_nodes](event kind, const boost::redis::resp3::node_view& node, error_code&) {
             ++received_nodes;
-            if (what == event::node)
+            if (kind == event::node)
                 reader.on_node(node);
-            else if (what == event::done)
+            else if (kind == event::done)
                 reader.on_reply();
         }));
 }
 
-boost::redis::config make_config(const settings& from, const endpoint& where, bool tls)
+boost::redis::config make_config(const settings& config, const endpoint& server, bool tls)
 {
-    boost::redis::config made;
-    made.use_ssl = tls;
-    made.unix_socket = from.where.socket_path;
-    made.addr = {where.host, where.port};
-    made.resolve_timeout = from.connect_timeout;
-    made.connect_timeout = from.connect_timeout;
-    made.ssl_handshake_timeout = from.connect_timeout;
+    boost::redis::config result;
+    result.use_ssl = tls;
+    result.unix_socket = config.location.socket_path;
+    result.addr = {server.host, server.port};
+    result.resolve_timeout = config.connect_timeout;
+    result.connect_timeout = config.connect_timeout;
+    result.ssl_handshake_timeout = config.connect_timeout;
     // health_check checks the liveness, because the driver's timers also expire while the event loop is blocked.
-    made.health_check_interval = std::chrono::steady_clock::duration::zero();
+    result.health_check_interval = std::chrono::steady_clock::duration::zero();
     // `async_run` must end with its connection, so that colock can tell a new connection from an old one.
-    made.reconnect_wait_interval = std::chrono::seconds::zero();
-    made.max_read_size = std::size_t{64} << 20;
+    result.reconnect_wait_interval = std::chrono::seconds::zero();
+    result.max_read_size = std::size_t{64} << 20;
     // colock sends HELLO itself, so that it can report why the server refuses.
-    made.use_setup = true;
-    made.setup.clear();
-    return made;
+    result.use_setup = true;
+    result.setup.clear();
+    return result;
 }
 
 } // namespace
 
-server_connection::server_connection(const asio::any_io_executor& strand, const settings& config, endpoint where,
+server_connection::server_connection(const asio::any_io_executor& strand, const settings& config, endpoint server,
     bool tls, asio::ssl::context context, std::uint64_t number)
-    : number_(number), where_(std::move(where)),
-      server_name_(config.tls.server_name.empty() ? where_.host : config.tls.server_name),
-      config_(make_config(config, where_, tls)), health_check_(strand, config, connection_, sink_.received_nodes),
+    : number_(number), server_(std::move(server)),
+      server_name_(config.tls.server_name.empty() ? server_.host : config.tls.server_name),
+      config_(make_config(config, server_, tls)), health_check_(strand, config, connection_, sink_.received_nodes),
       connection_(driver_connection::executor_type(strand), std::move(context),
           boost::redis::logger(boost::redis::logger::level::disabled))
 {
@@ -97,14 +97,14 @@ server_connection::server_connection(const asio::any_io_executor& strand, const 
 void server_connection::run(run_handler on_end)
 {
     connection_.async_run(
-        config_, [self = shared_from_this(), on_end = std::move(on_end)](const error_code& code) mutable {
+        config_, [self = shared_from_this(), on_end = std::move(on_end)](const error_code& error) mutable {
             self->health_check_.stop();
-            std::move(on_end)(code);
+            std::move(on_end)(error);
         });
     health_check_.start(shared_from_this());
 }
 
-error_code server_connection::translate_error(const error_code& code) noexcept
+error_code server_connection::translate_error(const error_code& error) noexcept
 {
     if (health_check_.is_silent()) {
         // The driver's limit for the handshake is the same as that of the health check. Either may come first.
@@ -113,18 +113,19 @@ error_code server_connection::translate_error(const error_code& code) noexcept
         return asio::error::timed_out;
     }
     // The driver cancels pending operations when it reaches the end of the stream.
-    if (code == asio::error::operation_aborted || code == asio::error::eof)
+    if (error == asio::error::operation_aborted || error == asio::error::eof)
         return asio::error::connection_reset;
-    return code;
+    return error;
 }
 
-failure_ptr server_connection::certificate_failure(const error_code& code)
+failure_ptr server_connection::certificate_failure(const error_code& error)
 {
-    if (code.category() != asio::error::get_ssl_category())
+    if (error.category() != asio::error::get_ssl_category())
         return nullptr;
-    const auto why = remote::certificate_problem(ssl_handle(), server_name_);
+    const auto problem = remote::certificate_problem(ssl_handle(), server_name_);
     return make_failure(errc::misconfigured_backend,
-        "no trusted TLS connection to " + to_text(where_) + ": " + (why.empty() ? code.message() : why), code);
+        "no trusted TLS connection to " + to_text(server_) + ": " + (problem.empty() ? error.message() : problem),
+        error);
 }
 
 bool server_connection::is_in_handshake() noexcept
@@ -141,9 +142,9 @@ SSL* server_connection::ssl_handle() noexcept
 #pragma GCC diagnostic pop
 }
 
-void server_connection::exec(batch& sent, exec_handler done)
+void server_connection::exec(batch& batch, exec_handler done)
 {
-    connection_.async_exec(sent.request(), make_adapter(sent, sink_.received_nodes), std::move(done));
+    connection_.async_exec(batch.request(), make_adapter(batch, sink_.received_nodes), std::move(done));
 }
 
 void server_connection::exec(boost::redis::request commands, std::function<void(const reply_list&)> done)
@@ -157,13 +158,13 @@ void server_connection::exec(boost::redis::request commands, std::function<void(
         void on_node(const boost::redis::resp3::node_view& node) { replies[complete_replies].add(node); }
         void on_reply() noexcept { ++complete_replies; }
     };
-    const auto running = std::make_shared<exchange>(std::move(commands));
-    running->commands.get_config() = request_config;
-    running->replies.resize(running->commands.get_expected_responses());
-    connection_.async_exec(running->commands, make_adapter(*running, sink_.received_nodes),
-        [self = shared_from_this(), running, done = std::move(done)](const error_code& code, std::size_t) {
-            if (!code)
-                done(running->replies);
+    const auto state = std::make_shared<exchange>(std::move(commands));
+    state->commands.get_config() = request_config;
+    state->replies.resize(state->commands.get_expected_responses());
+    connection_.async_exec(state->commands, make_adapter(*state, sink_.received_nodes),
+        [self = shared_from_this(), state, done = std::move(done)](const error_code& error, std::size_t) {
+            if (!error)
+                done(state->replies);
         });
 }
 

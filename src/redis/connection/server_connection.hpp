@@ -32,26 +32,26 @@ public:
     using run_handler = asio::any_completion_handler<void(error_code)>;
     using exec_handler = asio::any_completion_handler<void(error_code, std::size_t)>;
 
-    server_connection(const asio::any_io_executor& strand, const settings& config, endpoint where, bool tls,
+    server_connection(const asio::any_io_executor& strand, const settings& config, endpoint server, bool tls,
         asio::ssl::context context, std::uint64_t number);
 
     /// Number of this connection within the client. Numbers are never reused.
     [[nodiscard]] std::uint64_t number() const noexcept { return number_; }
-    [[nodiscard]] const endpoint& where() const noexcept { return where_; }
+    [[nodiscard]] const endpoint& server() const noexcept { return server_; }
 
     /// Connects and reads until the connection is lost, closed, not established within `connect_timeout`, or silent for
     /// two health intervals.
     void run(run_handler on_end);
     /// Called once the connection is prepared for requests, which ends the limit of `connect_timeout`.
     void note_established() { health_check_.note_established(shared_from_this()); }
-    /// Translates `code`, the result of `run` or of a request, for a connection that was not closed by `close`. Returns
-    /// `timed_out` if the server was silent and `connection_reset` if the server has closed the connection.
-    [[nodiscard]] error_code translate_error(const error_code& code) noexcept;
-    /// Returns the failure of a connection that `code` has ended because the server's certificate is not trusted. Null
+    /// Translates `error`, the result of `run` or of a request, for a connection that was not closed by `close`.
+    /// Returns `timed_out` if the server was silent and `connection_reset` if the server has closed the connection.
+    [[nodiscard]] error_code translate_error(const error_code& error) noexcept;
+    /// Returns the failure of a connection that `error` has ended because the server's certificate is not trusted. Null
     /// if the connection has ended for another reason.
-    [[nodiscard]] failure_ptr certificate_failure(const error_code& code);
+    [[nodiscard]] failure_ptr certificate_failure(const error_code& error);
     /// Sends the request of a batch. The batch has to live until the handler is called.
-    void exec(batch& sent, exec_handler done);
+    void exec(batch& batch, exec_handler done);
     /// Sends commands of the client itself. `done` is called with their replies. It is not called if the connection
     /// ends before all of them have arrived.
     void exec(boost::redis::request commands, std::function<void(const reply_list&)> done);
@@ -78,7 +78,7 @@ private:
     [[nodiscard]] SSL* ssl_handle() noexcept;
 
     const std::uint64_t number_;
-    const endpoint where_;
+    const endpoint server_;
     /// Host name that the server's certificate has to match.
     const std::string server_name_;
     boost::redis::config config_;

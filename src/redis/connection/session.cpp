@@ -28,13 +28,13 @@ void session::connect()
 
 remote::coroutine session::run()
 {
-    if (auto unreadable = read_tls_files())
-        co_await fail(std::move(unreadable));
+    if (auto failure = read_tls_files())
+        co_await fail(std::move(failure));
 
     // 1. Find the server.
-    const auto& place = config_.where;
-    where_ = place.master.empty() && place.socket_path.empty() ? place.hosts.front() : endpoint{};
-    if (!place.master.empty()) {
+    const auto& location = config_.location;
+    server_ = location.master.empty() && location.socket_path.empty() ? location.hosts.front() : endpoint{};
+    if (!location.master.empty()) {
         make_search();
         co_await find_master([search = search_] { search->start(); });
     }
@@ -42,24 +42,24 @@ remote::coroutine session::run()
     // 2. Connect, and prepare the connection for requests. The Sentinels may name several servers, one after another.
     for (;;) {
         make_connection();
-        failure_ptr refused;
-        co_await greet(refused);
-        if (!refused)
-            co_await prepare(refused);
-        if (refused && !search_)
-            co_await fail(std::move(refused));
+        failure_ptr failure;
+        co_await greet(failure);
+        if (!failure)
+            co_await prepare(failure);
+        if (failure && !search_)
+            co_await fail(std::move(failure));
         if (!search_)
             break;
-        if (refused) {
+        if (failure) {
             drop_connection();
-            co_await find_master([search = search_, refused] { search->request_next(refused); });
+            co_await find_master([search = search_, failure] { search->request_next(failure); });
             continue;
         }
         // This server may have been paused, and replaced as the master, before it answered. It would then confirm and
         // grant locks that the new master has granted to others. So the Sentinels are asked again.
-        const auto current = where_;
+        const auto current = server_;
         co_await find_master([search = search_, current] { search->confirm(current); });
-        if (where_ == current)
+        if (server_ == current)
             break;
         drop_connection();
     }
@@ -71,9 +71,9 @@ remote::coroutine session::run()
 
     // 4. Report the end, after which the coroutine is destroyed.
     co_await suspension_.suspend([this] {
-        const auto code = *end_error_;
-        set_problem(plan().demoted() ? make_replica_failure() : lost_connection(address(), code));
-        handle(code == asio::error::timed_out ? event::silent : event::lost, code);
+        const auto error = *end_error_;
+        set_problem(plan().demoted() ? make_replica_failure() : lost_connection(address(), error));
+        handle(error == asio::error::timed_out ? event::silent : event::lost, error);
     });
 }
 
@@ -83,18 +83,18 @@ failure_ptr session::read_tls_files()
         if (auto warning = factory_.read_tls_files())
             reports_.warn(*warning);
         return nullptr;
-    } catch (const error& refused) {
-        return make_failure(errc::invalid_options, refused.detail(), refused.cause());
+    } catch (const error& exception) {
+        return make_failure(errc::invalid_options, exception.detail(), exception.cause());
     }
 }
 
 void session::make_search()
 {
     search_ = std::make_shared<sentinel_search>(
-        factory_, config_, [self = owner_.keep(*this)](const endpoint& master, const failure_ptr& why) {
-            if (!why)
-                self->where_ = master;
-            self->not_found_ = why;
+        factory_, config_, [self = owner_.keep(*this)](const endpoint& master, const failure_ptr& failure) {
+            if (!failure)
+                self->server_ = master;
+            self->not_found_ = failure;
             self->suspension_.resume();
         });
 }
@@ -110,13 +110,13 @@ remote::coroutine session::find_master(std::function<void()> start_query)
 
 void session::make_connection()
 {
-    connection_ = factory_.make(where_);
-    connection_->run([self = owner_.keep(*this), current = connection_](const error_code& code) {
+    connection_ = factory_.make(server_);
+    connection_->run([self = owner_.keep(*this), current = connection_](const error_code& error) {
         // The driver may still hold requests that wait for a connection. Closing ends them.
         current->close();
         if (self->connection_ != current)
             return;
-        self->end_error_ = current->translate_error(code);
+        self->end_error_ = current->translate_error(error);
         if (!self->suspension_.resume())
             self->fail_to_connect(self->end_failure());
     });
@@ -133,24 +133,24 @@ void session::send(boost::redis::request commands)
         });
 }
 
-remote::coroutine session::greet(failure_ptr& refused)
+remote::coroutine session::greet(failure_ptr& failure)
 {
     boost::redis::request greeting;
-    push_greeting(greeting, config_.where);
+    push_greeting(greeting, config_.location);
     co_await exec(std::move(greeting));
     if (end_error_) {
-        refused = end_failure();
+        failure = end_failure();
         co_return;
     }
-    auto result = read_greeting(config_.where, replies_);
-    refused = result.refused;
-    if (refused)
+    auto result = read_greeting(config_.location, replies_);
+    failure = result.failure;
+    if (failure)
         co_return;
     if (result.in_cluster && !config_.has_hash_tag()) {
         // Without a hash tag, the keys of a script (the lock and the probe key) may be in different slots, and the
         // server refuses the script. A first acquire uses only the lock's key, so the server would grant a lock that
         // cannot be released.
-        refused = make_failure(errc::misconfigured_backend,
+        failure = make_failure(errc::misconfigured_backend,
             "the server is a node of a Redis Cluster: give a prefix with braces, so that all keys share a slot");
         co_return;
     }
@@ -162,42 +162,43 @@ remote::coroutine session::greet(failure_ptr& refused)
     connection_->disable_nagle();
 }
 
-remote::coroutine session::prepare(failure_ptr& refused)
+remote::coroutine session::prepare(failure_ptr& failure)
 {
     lost_.on_connected_to(identity_.process);
-    const auto killed = lost_.connections_to_close();
+    const auto connections = lost_.connections_to_close();
     boost::redis::request commands;
-    for (const auto& each : killed)
+    for (const auto& each : connections)
         commands.push("CLIENT", "KILL", "ID", each.id);
     push_rights_check(commands, config_);
     if (!config_.plain())
         anchor_.push(commands, script::form::whole);
     co_await exec(std::move(commands));
     if (end_error_) {
-        refused = end_failure();
+        failure = end_failure();
         co_return;
     }
-    for (std::size_t i = 0; i < killed.size(); ++i) {
+    for (std::size_t i = 0; i < connections.size(); ++i) {
         if (replies_[i].is(reply::kind::number)) {
-            lost_.on_closed_by_server(killed[i].number);
+            lost_.on_closed_by_server(connections[i].number);
             continue;
         }
         // A temporary error does not prove that the user lacks this right. The next attempt kills these connections.
-        if (auto why = detail::refusal(replies_[i]); why->code == errc::unavailable) {
-            refused = std::move(why);
+        if (auto reply_failure = detail::refusal(replies_[i]); reply_failure->code == errc::unavailable) {
+            failure = std::move(reply_failure);
             co_return;
         }
-        lost_.on_close_refused(killed[i].number);
+        lost_.on_close_refused(connections[i].number);
     }
-    auto allowed = read_rights(replies_[killed.size()], replies_[killed.size() + 1], replies_[killed.size() + 2]);
-    refused = std::move(allowed.refused);
-    if (refused)
+    auto rights =
+        read_rights(replies_[connections.size()], replies_[connections.size() + 1], replies_[connections.size() + 2]);
+    failure = std::move(rights.failure);
+    if (failure)
         co_return;
-    sorted_sets_refused_ = std::move(allowed.sorted_sets_refused);
-    for (auto& each : allowed.warnings)
+    sorted_sets_refused_ = std::move(rights.sorted_sets_refused);
+    for (auto& each : rights.warnings)
         reports_.warn(each);
     if (!config_.plain() && !replies_.back().is(reply::kind::number)) {
-        refused = detail::refusal(replies_.back());
+        failure = detail::refusal(replies_.back());
         co_return;
     }
     anchor_.note_raised(lease_clock::now());
@@ -206,8 +207,8 @@ remote::coroutine session::prepare(failure_ptr& refused)
 
 failure_ptr session::end_failure()
 {
-    const auto untrusted = connection_->certificate_failure(*end_error_);
-    return untrusted ? untrusted : lost_connection(address(), *end_error_);
+    const auto certificate_failure = connection_->certificate_failure(*end_error_);
+    return certificate_failure ? certificate_failure : lost_connection(address(), *end_error_);
 }
 
 void session::give_up()
@@ -241,16 +242,16 @@ void session::drop_connection()
 
 std::string session::address() const
 {
-    const auto& place = config_.where;
-    if (!place.socket_path.empty())
-        return place.socket_path;
+    const auto& location = config_.location;
+    if (!location.socket_path.empty())
+        return location.socket_path;
     // The address of a single server is known before the first attempt to connect.
-    if (place.master.empty())
-        return to_text(place.hosts.front());
-    if (!where_.host.empty())
-        return to_text(where_);
+    if (location.master.empty())
+        return to_text(location.hosts.front());
+    if (!server_.host.empty())
+        return to_text(server_);
     std::string all;
-    for (const auto& each : place.hosts)
+    for (const auto& each : location.hosts)
         all += (all.empty() ? "" : ",") + to_text(each);
     return all;
 }

@@ -35,7 +35,7 @@ public:
     /// Current connection, or null.
     [[nodiscard]] const std::shared_ptr<server_connection>& connection() const noexcept { return connection_; }
     /// Server of the current connection, or of the last one.
-    [[nodiscard]] const endpoint& where() const noexcept { return where_; }
+    [[nodiscard]] const endpoint& server() const noexcept { return server_; }
     /// Identifies the server process (`run_id` in INFO). Empty if unknown.
     [[nodiscard]] const std::string& process() const noexcept { return identity_.process; }
 
@@ -56,16 +56,16 @@ private:
     [[nodiscard]] std::string address() const override;
 
     [[nodiscard]] remote::coroutine run();
-    /// Stores the address that the Sentinels name in `where_`. Does not return if they name none, or if the connection
+    /// Stores the address that the Sentinels name in `server_`. Does not return if they name none, or if the connection
     /// ends before.
     /// \param start_query makes `search_` call its handler
     [[nodiscard]] remote::coroutine find_master(std::function<void()> start_query);
     /// Authenticates, and checks the server.
-    /// \param refused is set to the reason why the server cannot be used, if it cannot
-    [[nodiscard]] remote::coroutine greet(failure_ptr& refused);
+    /// \param failure is set to the reason why the server cannot be used, if it cannot
+    [[nodiscard]] remote::coroutine greet(failure_ptr& failure);
     /// Kills earlier connections of this client, checks the user's rights, and raises the fence counter.
-    /// \param refused is set to the reason why the server cannot be used, if it cannot
-    [[nodiscard]] remote::coroutine prepare(failure_ptr& refused);
+    /// \param failure is set to the reason why the server cannot be used, if it cannot
+    [[nodiscard]] remote::coroutine prepare(failure_ptr& failure);
     [[nodiscard]] failure_ptr read_tls_files();
     void make_search();
     void make_connection();
@@ -75,9 +75,9 @@ private:
     void drop_connection();
 
     /// Reports the failure of the attempt to connect. The coroutine does not continue: it is destroyed.
-    [[nodiscard]] auto fail(failure_ptr why)
+    [[nodiscard]] auto fail(failure_ptr failure)
     {
-        return suspension_.suspend([this, why = std::move(why)] { fail_to_connect(why); });
+        return suspension_.suspend([this, failure = std::move(failure)] { fail_to_connect(failure); });
     }
     /// Sends commands. Afterwards either `end_error_` is set, or `replies_` contains the replies.
     [[nodiscard]] auto exec(boost::redis::request commands)
@@ -91,14 +91,14 @@ private:
     std::atomic<bool>& replicas_seen_;
     std::shared_ptr<sentinel_search> search_;
     std::shared_ptr<server_connection> connection_;
-    endpoint where_;
+    endpoint server_;
     remote::lost_requests::identity identity_;
     failure_ptr sorted_sets_refused_;
     remote::lost_requests lost_;
 
     // Set by a handler before it resumes the coroutine.
     reply_list replies_;
-    /// Why the Sentinels name no server; null if they name `where_`.
+    /// Why the Sentinels name no server; null if they name `server_`.
     failure_ptr not_found_;
     /// The error with which the connection has ended.
     std::optional<error_code> end_error_;

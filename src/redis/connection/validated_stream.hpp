@@ -57,13 +57,13 @@ struct validated_read
     const void* bytes;
     Handler handler;
 
-    void operator()(boost::system::error_code code, std::size_t size)
+    void operator()(boost::system::error_code error, std::size_t size)
     {
         if (!checker->accept({static_cast<const char*>(bytes), size})) {
-            code = boost::redis::error::invalid_data_type;
+            error = boost::redis::error::invalid_data_type;
             size = 0;
         }
-        std::move(handler)(code, size);
+        std::move(handler)(error, size);
     }
 };
 
@@ -94,21 +94,21 @@ public:
     }
 
     template <class CompletionToken>
-    auto async_connect(const connect_params& where, buffered_logger& log, CompletionToken&& token)
+    auto async_connect(const connect_params& params, buffered_logger& log, CompletionToken&& token)
     {
         framing_ = {};
-        return driver_stream::async_connect(where, log, std::forward<CompletionToken>(token));
+        return driver_stream::async_connect(params, log, std::forward<CompletionToken>(token));
     }
 
     template <class MutableBuffer, class CompletionToken>
-    void async_read_some(const MutableBuffer& into, CompletionToken&& token)
+    void async_read_some(const MutableBuffer& buffers, CompletionToken&& token)
     {
         boost::asio::async_initiate<CompletionToken, void(boost::system::error_code, std::size_t)>(
             [this](auto handler, boost::asio::mutable_buffer buffer) {
                 driver_stream::async_read_some(buffer, colock::redis::detail::validated_read<decltype(handler)>{
                                                            &framing_, buffer.data(), std::move(handler)});
             },
-            token, boost::asio::mutable_buffer(into.data(), into.size()));
+            token, boost::asio::mutable_buffer(buffers.data(), buffers.size()));
     }
 
 private:

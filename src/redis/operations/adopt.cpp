@@ -121,24 +121,24 @@ private:
 
     /// Keeps the lock, because a release would lose the work of the process that has passed it on. The core tries again
     /// or gives up.
-    void held_without_fence(const reply& why)
+    void held_without_fence(const reply& answer)
     {
         state_of(*claim_).granted = true;
-        done_(create_outcome::failed(make_failure(errc::outcome_unknown, refusal(why)->detail)));
+        done_(create_outcome::failed(make_failure(errc::outcome_unknown, refusal(answer)->detail)));
     }
 
-    void failed(delivery how, failure_ptr why) override
+    void failed(delivery status, failure_ptr failure) override
     {
         const bool holds = step_ == step::raise_fence;
-        if (how == delivery::unanswered || holds) {
+        if (status == delivery::unanswered || holds) {
             auto& state = state_of(*claim_);
             state.granted = state.granted || holds;
-            if (how == delivery::unanswered)
+            if (status == delivery::unanswered)
                 state.creates.add(sent_on);
-            if (why->code != errc::outcome_unknown)
-                why = make_failure(errc::outcome_unknown, why->detail, why->cause);
+            if (failure->code != errc::outcome_unknown)
+                failure = make_failure(errc::outcome_unknown, failure->detail, failure->cause);
         }
-        done_(create_outcome::failed(std::move(why)));
+        done_(create_outcome::failed(std::move(failure)));
     }
 
     const std::string ticket_;

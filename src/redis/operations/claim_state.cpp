@@ -3,16 +3,16 @@
 
 namespace colock::inline v0::redis::detail {
 
-void note_answer(const operation_client& owner, claim& of, remote::connection_number server_connection)
+void note_answer(const operation_client& owner, claim& claim, remote::connection_number server_connection)
 {
-    auto* const state = find_state(of);
+    auto* const state = find_state(claim);
     if (!state || (state->creates.empty() && state->extends.empty()))
         return;
     static_cast<void>(state->extends.settle(server_connection, owner.lost()));
     if (state->creates.settle(server_connection, owner.lost()))
-        of.clear_in_doubt();
+        claim.clear_in_doubt();
     if (state->creates.empty() && state->extends.empty())
-        of.clear_late_ttl();
+        claim.clear_late_ttl();
 }
 
 } // namespace colock::inline v0::redis::detail

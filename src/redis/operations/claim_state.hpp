@@ -33,18 +33,18 @@ struct claim_state
 };
 
 /// Returns null for a claim that has made only a first attempt without a script.
-[[nodiscard]] inline claim_state* find_state(const claim& of) noexcept
+[[nodiscard]] inline claim_state* find_state(const claim& claim) noexcept
 {
-    return remote::claim_slot<claim_state>::find(of);
+    return remote::claim_slot<claim_state>::find(claim);
 }
-[[nodiscard]] inline claim_state& state_of(claim& of)
+[[nodiscard]] inline claim_state& state_of(claim& claim)
 {
-    return remote::claim_slot<claim_state>::make(of);
+    return remote::claim_slot<claim_state>::make(claim);
 }
 
 /// Called when a reply has arrived on `server_connection`. Removes the requests that the reply settles: the server
 /// executes the requests of one connection in order. The client knows which requests of other connections may still
 /// arrive.
-void note_answer(const operation_client& owner, claim& of, remote::connection_number server_connection);
+void note_answer(const operation_client& owner, claim& claim, remote::connection_number server_connection);
 
 } // namespace colock::inline v0::redis::detail

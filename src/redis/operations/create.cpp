@@ -80,16 +80,16 @@ public:
     [[nodiscard]] bool needs_fence() const noexcept override { return step_ == step::by_commands && !config().plain(); }
     [[nodiscard]] bool may_anchor() const noexcept override { return needs_fence(); }
 
-    void end(delivery how, failure_ptr why) override
+    void end(delivery status, failure_ptr failure) override
     {
-        if (how == delivery::answered) {
+        if (status == delivery::answered) {
             answered();
             return;
         }
-        if (how == delivery::unanswered || holds()) {
+        if (status == delivery::unanswered || holds()) {
             auto& state = state_of(*claim_);
             state.granted = state.granted || holds();
-            if (how == delivery::unanswered) {
+            if (status == delivery::unanswered) {
                 state.creates.add(sent_on);
                 // The lost reply may have said that an intent was stored.
                 const bool by_script = step_ == step::by_script || step_ == step::by_whole_script;
@@ -97,10 +97,10 @@ public:
                 if (step_ == step::undo || step_ == step::yield_to_writer)
                     claim_->mark_release_in_doubt();
             }
-            if (why->code != errc::outcome_unknown)
-                why = make_failure(errc::outcome_unknown, why->detail, why->cause);
+            if (failure->code != errc::outcome_unknown)
+                failure = make_failure(errc::outcome_unknown, failure->detail, failure->cause);
         }
-        done_(create_outcome::failed(std::move(why)));
+        done_(create_outcome::failed(std::move(failure)));
     }
 
 private:

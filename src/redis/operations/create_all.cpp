@@ -64,11 +64,11 @@ private:
         }
     }
 
-    static void push_words(boost::redis::request& request, const script& used, script::form form,
+    static void push_words(boost::redis::request& request, const script& script, script::form form,
         std::vector<std::string> keys_and_arguments)
     {
         const bool whole = form == script::form::whole;
-        keys_and_arguments.insert(keys_and_arguments.begin(), whole ? std::string(used.text()) : used.digest());
+        keys_and_arguments.insert(keys_and_arguments.begin(), whole ? std::string(script.text()) : script.digest());
         request.push_range(whole ? "EVAL" : "EVALSHA", keys_and_arguments);
     }
 
@@ -170,35 +170,35 @@ private:
     /// state and their unsettled requests stay.
     void refused(const reply& answer)
     {
-        const auto which = static_cast<std::size_t>(answer.at(1).number - 1);
-        if (which >= claims_.size()) {
+        const auto index = static_cast<std::size_t>(answer.at(1).number - 1);
+        if (index >= claims_.size()) {
             finish_failed(refusal(answer));
             return;
         }
-        claim& busy_claim = *claims_[which];
+        claim& busy_claim = *claims_[index];
         auto& state = state_of(busy_claim);
         state.granted = false;
         note_answer(owner_, busy_claim, sent_on);
-        done_({.which = which, .why = busy(answer.at(2), answer.at(3))});
+        done_({.which = index, .why = busy(answer.at(2), answer.at(3))});
     }
 
-    void failed(delivery how, failure_ptr why) override
+    void failed(delivery status, failure_ptr failure) override
     {
         const bool holds = step_ != step::take;
-        if (how == delivery::unanswered || holds) {
+        if (status == delivery::unanswered || holds) {
             for (const auto& each : claims_) {
                 auto& state = state_of(*each);
                 state.granted = state.granted || holds;
-                if (how != delivery::unanswered)
+                if (status != delivery::unanswered)
                     continue;
                 state.creates.add(sent_on);
                 if (step_ == step::undo)
                     each->mark_release_in_doubt();
             }
-            if (why->code != errc::outcome_unknown)
-                why = make_failure(errc::outcome_unknown, why->detail, why->cause);
+            if (failure->code != errc::outcome_unknown)
+                failure = make_failure(errc::outcome_unknown, failure->detail, failure->cause);
         }
-        finish_failed(std::move(why));
+        finish_failed(std::move(failure));
     }
 
     void continue_with(step next)
@@ -206,9 +206,9 @@ private:
         step_ = next;
         resubmit();
     }
-    void finish_failed(failure_ptr why)
+    void finish_failed(failure_ptr failure)
     {
-        done_({.status = create_status::failed, .why = create_outcome::failed(std::move(why))});
+        done_({.status = create_status::failed, .why = create_outcome::failed(std::move(failure))});
     }
 
     const std::vector<claim_ptr> claims_;

@@ -50,14 +50,14 @@ private:
         else
             done_({extend_status::failed, refusal(replies[0])});
     }
-    void failed(delivery how, failure_ptr why) override
+    void failed(delivery status, failure_ptr failure) override
     {
-        if (how == delivery::unanswered) {
+        if (status == delivery::unanswered) {
             auto& state = state_of(*claim_);
             state.granted = true;
             state.extends.add(sent_on);
         }
-        done_({extend_status::failed, std::move(why)});
+        done_({extend_status::failed, std::move(failure)});
     }
 
     const claim_ptr claim_;

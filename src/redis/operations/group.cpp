@@ -24,9 +24,9 @@ constexpr std::size_t max_members_per_script = 200;
 class group_operation final : public script_operation
 {
 public:
-    group_operation(operation_client& owner, std::string id, group_action what, std::chrono::milliseconds ttl,
+    group_operation(operation_client& owner, std::string id, group_action action, std::chrono::milliseconds ttl,
         completion<group_outcome> done)
-        : script_operation(owner), index_(group_key(config(), id).text()), what_(what), ttl_(ttl),
+        : script_operation(owner), index_(group_key(config(), id).text()), action_(action), ttl_(ttl),
           done_(std::move(done))
     {
     }
@@ -46,16 +46,16 @@ private:
             request.push("ZSCAN", index_, cursor_, "COUNT", members_per_scan);
             return;
         }
-        const auto& chosen = scripts::get().extend_or_release_members;
+        const auto& script = scripts::get().extend_or_release_members;
         const bool whole = form == script::form::whole;
         const auto count = std::min(members_.size() - processed_, max_members_per_script);
-        std::vector<std::string> words{whole ? std::string(chosen.text()) : chosen.digest(), std::to_string(count + 2),
+        std::vector<std::string> words{whole ? std::string(script.text()) : script.digest(), std::to_string(count + 2),
             index_, config().probe_key};
         const auto first = members_.begin() + static_cast<std::ptrdiff_t>(processed_);
         const auto last = first + static_cast<std::ptrdiff_t>(count);
         std::transform(
             first, last, std::back_inserter(words), [](const auto& each) { return each.substr(token_size); });
-        words.emplace_back(step_ == step::check ? "check" : what_ == group_action::extend ? "extend" : "release");
+        words.emplace_back(step_ == step::check ? "check" : action_ == group_action::extend ? "extend" : "release");
         words.push_back(std::to_string(ttl_.count()));
         std::transform(
             first, last, std::back_inserter(words), [](const auto& each) { return each.substr(0, token_size); });
@@ -94,7 +94,7 @@ private:
         // The script runs for an empty index as well: ZSCAN may have been answered by a replica with old data, but the
         // script writes, which a replica refuses.
         if (cursor_ == "0")
-            step_ = what_ == group_action::extend ? step::check : step::act;
+            step_ = action_ == group_action::extend ? step::check : step::act;
         return nullptr;
     }
 
@@ -108,8 +108,8 @@ private:
     failure_ptr take_rows(const reply& answer)
     {
         std::vector<lock_status> rows;
-        if (auto why = add_rows(config(), answer, rows))
-            return why;
+        if (auto failure = add_rows(config(), answer, rows))
+            return failure;
         processed_ += std::min(members_.size() - processed_, max_members_per_script);
         if (step_ == step::act) {
             std::ranges::move(rows, std::back_inserter(outcome_.locks));
@@ -126,20 +126,20 @@ private:
         return nullptr;
     }
 
-    void failed(delivery, failure_ptr why) override { finish_failed(std::move(why)); }
+    void failed(delivery, failure_ptr failure) override { finish_failed(std::move(failure)); }
 
     /// If some members were already changed, the failure has to be reported as an unknown outcome.
-    void finish_failed(failure_ptr why)
+    void finish_failed(failure_ptr failure)
     {
-        if (step_ == step::act && processed_ > 0 && why->code != errc::outcome_unknown)
-            why = make_failure(errc::outcome_unknown, why->detail, why->cause);
-        done_({.error = std::move(why)});
+        if (step_ == step::act && processed_ > 0 && failure->code != errc::outcome_unknown)
+            failure = make_failure(errc::outcome_unknown, failure->detail, failure->cause);
+        done_({.error = std::move(failure)});
     }
 
     static constexpr std::size_t token_size = token_text::size();
 
     const std::string index_;
-    const group_action what_;
+    const group_action action_;
     const std::chrono::milliseconds ttl_;
     completion<group_outcome> done_;
     step step_ = step::read;
@@ -153,10 +153,10 @@ private:
 
 } // namespace
 
-operation_ptr make_group_action(operation_client& owner, std::string id, group_action what,
+operation_ptr make_group_action(operation_client& owner, std::string id, group_action action,
     std::chrono::milliseconds ttl, completion<group_outcome> done)
 {
-    return operation_ptr(new group_operation(owner, std::move(id), what, ttl, std::move(done)));
+    return operation_ptr(new group_operation(owner, std::move(id), action, ttl, std::move(done)));
 }
 
 } // namespace colock::inline v0::redis::detail

@@ -25,13 +25,13 @@ public:
     [[nodiscard]] bool may_anchor() const noexcept override { return true; }
 
 private:
-    [[nodiscard]] batched_script* add_to_batch(batched_scripts& of) override
+    [[nodiscard]] batched_script* add_to_batch(batched_scripts& scripts) override
     {
         if (raises_counter)
             return nullptr;
-        of.hand_overs.add(form(), lock_key(config(), next_->key()), token_text(*held_), stored_value(config(), *next_),
-            std::to_string(next_->ttl().count()));
-        return &of.hand_overs;
+        scripts.hand_overs.add(form(), lock_key(config(), next_->key()), token_text(*held_),
+            stored_value(config(), *next_), std::to_string(next_->ttl().count()));
+        return &scripts.hand_overs;
     }
 
     void push(boost::redis::request& request, script::form form) override
@@ -71,11 +71,11 @@ private:
             was_held ? create_step::raise_fence : create_step::by_script));
     }
 
-    void failed(delivery how, failure_ptr why) override
+    void failed(delivery status, failure_ptr failure) override
     {
-        if (how == delivery::unanswered)
+        if (status == delivery::unanswered)
             state_of(*next_).creates.add(sent_on);
-        done_({{release_status::failed, why}, create_outcome::failed(why)});
+        done_({{release_status::failed, failure}, create_outcome::failed(failure)});
     }
 
     const two_step_hand_over fallback_;

@@ -52,9 +52,9 @@ private:
                 request, form, 2, config().probe_key, key, layout_name(config()), removes_ ? "refuse" : "ignore");
             return;
         }
-        const auto& chosen = scripts::get().break_holders;
+        const auto& script = scripts::get().break_holders;
         const bool whole = form == script::form::whole;
-        std::vector<std::string> words{whole ? std::string(chosen.text()) : chosen.digest(), "2", key.text(),
+        std::vector<std::string> words{whole ? std::string(script.text()) : script.digest(), "2", key.text(),
             config().probe_key, config().group_prefix};
         const auto count = std::min(holders_.size(), max_removed_per_script);
         words.insert(words.end(), holders_.end() - static_cast<std::ptrdiff_t>(count), holders_.end());
@@ -83,20 +83,20 @@ private:
         else
             resubmit();
     }
-    void failed(delivery, failure_ptr why) override { finish_failed(std::move(why)); }
+    void failed(delivery, failure_ptr failure) override { finish_failed(std::move(failure)); }
 
     /// True until the holders that have to be removed are known.
     [[nodiscard]] bool is_listing() const noexcept { return holders_.empty(); }
 
-    void finish_failed(failure_ptr why)
+    void finish_failed(failure_ptr failure)
     {
         // Listing changes nothing, so its outcome is never unknown. A failure after a partial removal is an unknown
         // outcome.
-        if (is_listing() && removes_ && why->code == errc::outcome_unknown)
-            why = make_failure(errc::unavailable, why->detail, why->cause);
-        else if (has_removed_ && why->code != errc::outcome_unknown)
-            why = make_failure(errc::outcome_unknown, why->detail, why->cause);
-        done_({.error = std::move(why)});
+        if (is_listing() && removes_ && failure->code == errc::outcome_unknown)
+            failure = make_failure(errc::unavailable, failure->detail, failure->cause);
+        else if (has_removed_ && failure->code != errc::outcome_unknown)
+            failure = make_failure(errc::outcome_unknown, failure->detail, failure->cause);
+        done_({.error = std::move(failure)});
     }
 
     const std::string key_;
@@ -154,14 +154,14 @@ private:
 
     void push_holders(boost::redis::request& request, script::form form)
     {
-        const auto& chosen = purges_ ? scripts::get().purge : scripts::get().inspect;
+        const auto& script = purges_ ? scripts::get().purge : scripts::get().inspect;
         const auto count = std::to_string(batch_.size() + 1);
         const auto limit = std::to_string(remaining_limit());
         std::vector<std::string_view> words;
         if (form == script::form::digest)
-            words = {"EVALSHA", chosen.digest(), count, config().probe_key};
+            words = {"EVALSHA", script.digest(), count, config().probe_key};
         else
-            words = {"EVAL", chosen.text(), count, config().probe_key};
+            words = {"EVAL", script.text(), count, config().probe_key};
         words.insert(words.end(), batch_.begin(), batch_.end());
         if (purges_)
             words.push_back(limit);
@@ -245,9 +245,9 @@ private:
         page_.resize(page_.size() - taken);
     }
 
-    void failed(delivery, failure_ptr why) override
+    void failed(delivery, failure_ptr failure) override
     {
-        outcome_.error = std::move(why);
+        outcome_.error = std::move(failure);
         done_(std::move(outcome_));
     }
 

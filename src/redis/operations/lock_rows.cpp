@@ -31,9 +31,9 @@ std::optional<lock_status> status_from(const settings& config, const reply& row)
     status.mode = row.at(1).text == "s" ? lock_mode::shared : lock_mode::exclusive;
     const std::size_t before_owner = 2 * token::size + (status.mode == lock_mode::shared ? 1 : 0);
     const std::string_view value = row.at(2).text;
-    if (auto known =
+    if (auto owner =
             value.size() > before_owner ? remote::parse_stored_owner(value.substr(before_owner)) : std::nullopt)
-        remote::fill(status, std::move(*known));
+        remote::fill(status, std::move(*owner));
     return status;
 }
 

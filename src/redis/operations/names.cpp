@@ -21,11 +21,11 @@ void token_text::append_to(std::string& to) const
     token_.hex_to(to.data() + at);
 }
 
-stored_value::stored_value(const settings& config, const claim& of) : claim_(of), with_owner_(!config.plain())
+stored_value::stored_value(const settings& config, const claim& claim) : claim_(claim), with_owner_(!config.plain())
 {
     if (!with_owner_)
         return;
-    const auto* const state = find_state(of);
+    const auto* const state = find_state(claim);
     created_ = state ? state->created : remote::wall_clock_ms();
 }
 

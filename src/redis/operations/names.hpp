@@ -36,14 +36,14 @@ struct key_name
 }
 
 /// Tells whether the claim is entered into the index of a group. The plain layout has no groups.
-[[nodiscard]] inline bool is_grouped(const settings& config, const claim& of) noexcept
+[[nodiscard]] inline bool is_grouped(const settings& config, const claim& claim) noexcept
 {
-    return !config.plain() && !of.owner().group.empty();
+    return !config.plain() && !claim.owner().group.empty();
 }
 /// Tells whether the claim is stored in a sorted set, or may be as soon as another reader comes.
-[[nodiscard]] inline bool needs_sorted_sets(const settings& config, const claim& of) noexcept
+[[nodiscard]] inline bool needs_sorted_sets(const settings& config, const claim& claim) noexcept
 {
-    return is_grouped(config, of) || (!config.plain() && of.mode() == lock_mode::shared);
+    return is_grouped(config, claim) || (!config.plain() && claim.mode() == lock_mode::shared);
 }
 [[nodiscard]] inline key_name group_key(const settings& config, std::string_view id) noexcept
 {
@@ -54,7 +54,7 @@ struct key_name
 class token_text
 {
 public:
-    explicit token_text(const claim& of) : token_(of.token()) {}
+    explicit token_text(const claim& claim) : token_(claim.token()) {}
 
     [[nodiscard]] static constexpr std::size_t size() noexcept { return 2 * token::size; }
     void append_to(std::string& to) const;
@@ -68,7 +68,7 @@ private:
 class stored_value
 {
 public:
-    stored_value(const settings& config, const claim& of);
+    stored_value(const settings& config, const claim& claim);
 
     [[nodiscard]] std::size_t size() const noexcept;
     void append_to(std::string& to) const;

@@ -21,7 +21,7 @@ class operation_client : public remote::client_base
 public:
     [[nodiscard]] const detail::settings& config() const noexcept { return config_; }
     /// Sends the operation together with others that are started at the same time.
-    virtual void add_to_batch(operation& started) = 0;
+    virtual void add_to_batch(operation& operation) = 0;
     /// Requests of earlier connections that may still arrive at the server.
     [[nodiscard]] virtual const remote::lost_requests& lost() const noexcept = 0;
     /// Counter of fences.
@@ -32,8 +32,8 @@ public:
 
 protected:
     operation_client(
-        detail::settings checked, remote::request_queue::limits allowed, remote::request_queue::callbacks made)
-        : client_base(checked.deadlines(), allowed, std::move(made)), config_(std::move(checked))
+        detail::settings config, remote::request_queue::limits limits, remote::request_queue::callbacks callbacks)
+        : client_base(config.deadlines(), limits, std::move(callbacks)), config_(std::move(config))
     {
     }
 

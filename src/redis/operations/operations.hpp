@@ -77,8 +77,8 @@ struct two_step_hand_over
 [[nodiscard]] operation_ptr make_hand_over(operation_client& owner, two_step_hand_over fallback, claim_ptr held,
     claim_ptr next, completion<hand_over_outcome> done);
 
-/// \param ttl new ttl if `what` is an extension; otherwise unused
-[[nodiscard]] operation_ptr make_group_action(operation_client& owner, std::string id, group_action what,
+/// \param ttl new ttl if `action` is an extension; otherwise unused
+[[nodiscard]] operation_ptr make_group_action(operation_client& owner, std::string id, group_action action,
     std::chrono::milliseconds ttl, completion<group_outcome> done);
 
 /// \param from cursor of the SCAN with which a page or step begins; unused if the filter has a key

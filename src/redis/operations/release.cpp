@@ -40,27 +40,27 @@ private:
 
     void push_withdrawal(boost::redis::request& request, script::form form)
     {
-        const auto& chosen = scripts::get().withdraw;
+        const auto& script = scripts::get().withdraw;
         const auto key = lock_key(config(), claim_->key()), intent = intent_key(config(), claim_->key());
         if (is_grouped(config(), *claim_))
-            chosen.push(request, form, 4, key, config().probe_key, intent, group_key(config(), claim_->owner().group),
+            script.push(request, form, 4, key, config().probe_key, intent, group_key(config(), claim_->owner().group),
                 token_text(*claim_));
         else
-            chosen.push(request, form, 3, key, config().probe_key, intent, token_text(*claim_));
+            script.push(request, form, 3, key, config().probe_key, intent, token_text(*claim_));
     }
 
-    [[nodiscard]] batched_script* add_to_batch(batched_scripts& of) override
+    [[nodiscard]] batched_script* add_to_batch(batched_scripts& scripts) override
     {
         const auto* const state = find_state(*claim_);
         if (claim_->mode() == lock_mode::shared || (state && state->intent && !config().plain()))
             return nullptr;
         if (is_grouped(config(), *claim_)) {
-            of.group_releases.add(form(), lock_key(config(), claim_->key()), token_text(*claim_),
+            scripts.group_releases.add(form(), lock_key(config(), claim_->key()), token_text(*claim_),
                 group_key(config(), claim_->owner().group));
-            return &of.group_releases;
+            return &scripts.group_releases;
         }
-        of.releases.add(form(), lock_key(config(), claim_->key()), token_text(*claim_));
-        return &of.releases;
+        scripts.releases.add(form(), lock_key(config(), claim_->key()), token_text(*claim_));
+        return &scripts.releases;
     }
 
     void answered() override
@@ -89,7 +89,7 @@ private:
         return listeners > 1 || (listeners == 1 && !owner_.listens(lock_key(config(), claim_->key()).text()));
     }
 
-    void failed(delivery, failure_ptr why) override { done_({release_status::failed, std::move(why)}); }
+    void failed(delivery, failure_ptr failure) override { done_({release_status::failed, std::move(failure)}); }
 
     const claim_ptr claim_;
     completion<release_outcome> done_;

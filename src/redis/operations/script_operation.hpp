@@ -18,10 +18,10 @@ public:
     using client_operation::client_operation;
 
     void write(boost::redis::request& request) final { push(request, form_); }
-    void end(delivery how, failure_ptr why) final
+    void end(delivery status, failure_ptr failure) final
     {
-        if (how != delivery::answered) {
-            failed(how, std::move(why));
+        if (status != delivery::answered) {
+            failed(status, std::move(failure));
         } else if (form_ == script::form::digest && std::ranges::any_of(replies, is_noscript)) {
             form_ = script::form::whole;
             resubmit();
@@ -33,7 +33,7 @@ public:
 protected:
     virtual void push(boost::redis::request& request, script::form form) = 0;
     virtual void answered() = 0;
-    virtual void failed(delivery how, failure_ptr why) = 0;
+    virtual void failed(delivery status, failure_ptr failure) = 0;
 
     [[nodiscard]] script::form form() const noexcept { return form_; }
 

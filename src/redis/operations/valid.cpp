@@ -35,7 +35,7 @@ private:
         else
             done_({false, refusal(replies[0])});
     }
-    void failed(delivery, failure_ptr why) override { done_({false, std::move(why)}); }
+    void failed(delivery, failure_ptr failure) override { done_({false, std::move(failure)}); }
 
     const claim_ptr claim_;
     completion<valid_outcome> done_;

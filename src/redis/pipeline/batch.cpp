@@ -16,12 +16,12 @@ void batched_script::clear() noexcept
     is_read = false;
 }
 
-void operation::fail(delivery how, failure_ptr why)
+void operation::fail(delivery status, failure_ptr failure)
 {
     if (sent_in && sent_in->remove(*this))
         end(delivery::answered, nullptr);
     else
-        end(how, std::move(why));
+        end(status, std::move(failure));
 }
 
 batch::~batch()
@@ -33,11 +33,11 @@ batch::~batch()
     }
 }
 
-void batch::add(operation& added)
+void batch::add(operation& operation)
 {
-    added.sent_in = this;
-    added.index = slots_.size();
-    slots_.push_back({&added});
+    operation.sent_in = this;
+    operation.index = slots_.size();
+    slots_.push_back({&operation});
 }
 
 void batch::write_request(std::string_view fence_key, std::string_view probe_key)
@@ -81,13 +81,13 @@ void batch::build_scripts(std::string_view fence_key, std::string_view probe_key
     push(batched_.hand_overs, scripts::get().hand_over, {fence_key});
 }
 
-void batch::push(const batched_script& batched, const script& which, std::initializer_list<std::string_view> last_keys)
+void batch::push(const batched_script& batched, const script& script, std::initializer_list<std::string_view> last_keys)
 {
     if (batched.operation_count == 0)
         return;
     const auto keys = std::to_string(batched.operation_count + last_keys.size());
     const bool whole = batched.form == script::form::whole;
-    words_ = {whole ? which.text() : std::string_view(which.digest()), keys};
+    words_ = {whole ? script.text() : std::string_view(script.digest()), keys};
     words_.insert(words_.end(), batched.keys.begin(),
         batched.keys.begin() + static_cast<std::ptrdiff_t>(batched.operation_count));
     words_.insert(words_.end(), last_keys);
@@ -154,31 +154,31 @@ bool batch::is_answered(std::size_t index) const noexcept
     return index < current_ && (slots_[index].fence == 0 || is_fence_read_);
 }
 
-bool batch::remove(operation& which)
+bool batch::remove(operation& operation)
 {
-    which.sent_in = nullptr;
-    auto& slot = slots_[which.index];
+    operation.sent_in = nullptr;
+    auto& slot = slots_[operation.index];
     slot.owner.reset();
-    which.was_batched = slot.batched != nullptr;
+    operation.was_batched = slot.batched != nullptr;
     if (slot.batched && slot.batched->is_read)
-        which.replies.push_back(slot.batched->take(slot.index));
+        operation.replies.push_back(slot.batched->take(slot.index));
     if (slot.fence != 0 && is_fence_read_) {
-        which.fence.what = fence_.what;
-        which.fence.number = fence_.number - (fence_count_ - slot.fence);
+        operation.fence.type = fence_.type;
+        operation.fence.number = fence_.number - (fence_count_ - slot.fence);
         if (fence_.is_error())
-            which.fence.text = fence_.text;
+            operation.fence.text = fence_.text;
     }
-    return is_answered(which.index);
+    return is_answered(operation.index);
 }
 
 void batch::finish(remote::request_queue& queue)
 {
     for (auto& slot : slots_) {
-        const auto ended = slot.owner;
-        if (!ended || !remove(*ended))
+        const auto operation = slot.owner;
+        if (!operation || !remove(*operation))
             continue;
-        queue.on_ended(*ended);
-        ended->end(delivery::answered, nullptr);
+        queue.on_ended(*operation);
+        operation->end(delivery::answered, nullptr);
     }
 }
 

@@ -49,12 +49,12 @@ struct batched_script
     bool is_read = false;
 
     template <argument Key, class... Arguments>
-    void add(script::form wanted, const Key& key, const Arguments&... each)
+    void add(script::form request_form, const Key& key, const Arguments&... each)
     {
         put(keys, operation_count++, key);
         (put(arguments, argument_count++, each), ...);
-        if (wanted == script::form::whole)
-            form = wanted;
+        if (request_form == script::form::whole)
+            form = request_form;
     }
     /// Returns the answer for the operation at `index`. Called once for each.
     [[nodiscard]] reply take(std::size_t index)
@@ -95,9 +95,9 @@ class operation : public remote::operation
 public:
     /// Adds at least one command that has a reply. Called when the operation is sent, and again if it is queued again.
     virtual void write(boost::redis::request& request) = 0;
-    /// Called on the client's strand, at most once per submission. `why` is set unless the operation was answered.
-    virtual void end(delivery how, failure_ptr why) = 0;
-    void fail(delivery how, failure_ptr why) final;
+    /// Called on the client's strand, at most once per submission. `failure` is set unless the operation was answered.
+    virtual void end(delivery status, failure_ptr failure) = 0;
+    void fail(delivery status, failure_ptr failure) final;
     /// Tells whether the operation needs a fence. The batch takes the fences of all of its operations with one command.
     [[nodiscard]] virtual bool needs_fence() const noexcept { return false; }
     /// Tells whether the operation may raise the fence counter before it takes a fence.
@@ -106,9 +106,9 @@ public:
     [[nodiscard]] virtual bool needs_sorted_sets() const noexcept { return false; }
     /// Adds the operation to the batched script of its kind and returns that script. Then `write` is not called, and
     /// `replies` gets the answer for this operation. Returns null if the operation has to be written by itself.
-    [[nodiscard]] virtual batched_script* add_to_batch(batched_scripts& of)
+    [[nodiscard]] virtual batched_script* add_to_batch(batched_scripts& scripts)
     {
-        static_cast<void>(of);
+        static_cast<void>(scripts);
         return nullptr;
     }
 
@@ -137,7 +137,7 @@ public:
     batch& operator=(const batch&) = delete;
     ~batch();
 
-    void add(operation& added);
+    void add(operation& operation);
     /// Writes the request. No operation may be added afterwards. Batched scripts, which include the releases, come
     /// first, because operations behind them may wait for a release. The command for the fences is the last one.
     void write_request(std::string_view fence_key, std::string_view probe_key);
@@ -153,7 +153,7 @@ public:
 
     /// Removes an operation that is about to end. Replies that arrive later are read and ignored. Returns whether all
     /// of its replies have arrived; it then has them.
-    [[nodiscard]] bool remove(operation& which);
+    [[nodiscard]] bool remove(operation& operation);
     /// Ends the operations whose replies have all arrived, and removes the others.
     void finish(remote::request_queue& queue);
     void clear();
@@ -172,7 +172,7 @@ private:
     };
     [[nodiscard]] bool is_answered(std::size_t index) const noexcept;
     void build_scripts(std::string_view fence_key, std::string_view probe_key);
-    void push(const batched_script& batched, const script& which, std::initializer_list<std::string_view> last_keys);
+    void push(const batched_script& batched, const script& script, std::initializer_list<std::string_view> last_keys);
     /// Returns the batched script whose reply is being read, or null.
     [[nodiscard]] batched_script* current_script() noexcept;
     void skip_batched() noexcept;

@@ -44,7 +44,7 @@ void subscriptions::follow_requests()
 
 bool subscriptions::are_elsewhere() const
 {
-    if (!(connection_->where() == requests_.where()))
+    if (!(connection_->server() == requests_.server()))
         return true;
     const auto& other = requests_.process();
     return !other.empty() && !process_.empty() && other != process_;
@@ -52,10 +52,10 @@ bool subscriptions::are_elsewhere() const
 
 void subscriptions::connect()
 {
-    connection_ = factory_.make(requests_.where());
+    connection_ = factory_.make(requests_.server());
     in_flight_ = 0;
     boost::redis::request commands;
-    push_hello(commands, config_.where.user, config_.where.password, client_name);
+    push_hello(commands, config_.location.user, config_.location.password, client_name);
     commands.push("INFO", "server");
     connection_->exec(
         std::move(commands), [self = owner_.keep(*this), current = connection_](const reply_list& replies) {
@@ -75,10 +75,10 @@ void subscriptions::on_greeting(const reply_list& replies)
     if (replies[0].is_error()) {
         // Only lasting errors are reported. Without the warning they might remain unnoticed, because commands may
         // continue for a long time on a connection that was made before.
-        if (const auto why = refusal(replies[0]); why->code != errc::unavailable)
+        if (const auto failure = refusal(replies[0]); failure->code != errc::unavailable)
             reporter_.warn("the connection for messages of releases is refused, so waiters may notice a release "
                            "late (" +
-                           why->detail + ")");
+                           failure->detail + ")");
         handle(event::refused);
         return;
     }
@@ -108,13 +108,13 @@ void subscriptions::disconnect()
 
 void subscriptions::receive()
 {
-    connection_->receive([self = owner_.keep(*this), current = connection_](const error_code& code) {
-        auto ended = self->sources_.wake_keys(current->messages());
+    connection_->receive([self = owner_.keep(*this), current = connection_](const error_code& error) {
+        auto completions = self->sources_.wake_keys(current->messages());
         current->messages().clear();
         // The next receive is started first, because the waiters' completions may take long.
-        if (!code && self->connection_ == current)
+        if (!error && self->connection_ == current)
             self->receive();
-        remote::wake_all(std::move(ended));
+        remote::wake_all(std::move(completions));
     });
 }
 
@@ -164,11 +164,11 @@ void subscriptions::subscribed(const source_list& requested, const reply& answer
     }
     // The PING has received the reply to the SUBSCRIBE, so the next request would receive the reply to the PING. The
     // connection cannot be used further.
-    const auto why = refusal(answer);
+    const auto failure = refusal(answer);
     // The server may also refuse SUBSCRIBE or PING as unknown. A new connection would have the same result.
-    const bool denied = why->code == errc::access_denied || is_command_refused(answer.text);
+    const bool denied = failure->code == errc::access_denied || is_command_refused(answer.text);
     if (denied)
-        reporter_.warn("messages of releases cannot be received, so waiters poll (" + why->detail + ")");
+        reporter_.warn("messages of releases cannot be received, so waiters poll (" + failure->detail + ")");
     handle(denied ? event::denied : event::refused);
 }
 

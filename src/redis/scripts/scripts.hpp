@@ -27,9 +27,9 @@ public:
 
     /// The first `keys` arguments are keys.
     template <class... Arguments>
-    void push(boost::redis::request& request, form chosen, int keys, const Arguments&... arguments) const
+    void push(boost::redis::request& request, form request_form, int keys, const Arguments&... arguments) const
     {
-        if (chosen == form::digest)
+        if (request_form == form::digest)
             request.push("EVALSHA", digest_, keys, arguments...);
         else
             request.push("EVAL", text_, keys, arguments...);

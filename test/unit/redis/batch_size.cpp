@@ -15,11 +15,11 @@ BOOST_AUTO_TEST_CASE(size_grows_with_the_load_and_shrinks_slowly)
     BOOST_TEST(size.current() == 2U);
     BOOST_TEST(size.next(1, 0) == 2U);
     // A burst is sent in large batches from the first one on.
-    for (std::size_t waiting = 1000, sent = 0; waiting > 0;) {
-        const auto next = std::min(size.next(waiting, sent), waiting);
+    for (std::size_t waiting = 1000, in_flight = 0; waiting > 0;) {
+        const auto next = std::min(size.next(waiting, in_flight), waiting);
         BOOST_TEST((next == batch_size::max || next == waiting));
         waiting -= next;
-        sent += next;
+        in_flight += next;
     }
     BOOST_TEST(size.current() == batch_size::max);
     static_cast<void>(size.next(1, 0));

@@ -20,10 +20,10 @@ struct idle_operation final : operation
 
 batch_ptr batch_of_size(std::size_t size)
 {
-    auto made = std::make_unique<batch>();
+    auto result = std::make_unique<batch>();
     for (std::size_t i = 0; i < size; ++i)
-        made->add(*new idle_operation);
-    return made;
+        result->add(*new idle_operation);
+    return result;
 }
 
 /// Takes the batches of one round. Returns the number of their operations.

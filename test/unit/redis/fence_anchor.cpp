@@ -17,9 +17,9 @@ struct anchor_fixture
 {
     [[nodiscard]] std::string request() const
     {
-        boost::redis::request made;
-        anchor.push(made, script::form::digest);
-        return std::string(made.payload());
+        boost::redis::request request;
+        anchor.push(request, script::form::digest);
+        return std::string(request.payload());
     }
 
     settings config{options{.url = "redis://127.0.0.1"}};

@@ -15,18 +15,18 @@ namespace {
 
 reply text(std::string value)
 {
-    return {.what = reply::kind::text, .text = std::move(value)};
+    return {.type = reply::kind::text, .text = std::move(value)};
 }
 
 reply error(std::string value)
 {
-    return {.what = reply::kind::error, .text = std::move(value)};
+    return {.type = reply::kind::error, .text = std::move(value)};
 }
 
 reply hello(std::string role)
 {
-    return {.what = reply::kind::array,
-        .items = {text("id"), {.what = reply::kind::number, .number = 71}, text("role"), text(std::move(role))}};
+    return {.type = reply::kind::array,
+        .items = {text("id"), {.type = reply::kind::number, .number = 71}, text("role"), text(std::move(role))}};
 }
 
 std::string safe_server(std::string version = "7.2.4")
@@ -42,8 +42,8 @@ greeting_result read(reply_list replies)
 
 errc code_of(const greeting_result& result)
 {
-    BOOST_TEST_REQUIRE(result.refused);
-    return result.refused->code;
+    BOOST_TEST_REQUIRE(result.failure);
+    return result.failure->code;
 }
 
 } // namespace
@@ -51,7 +51,7 @@ errc code_of(const greeting_result& result)
 BOOST_AUTO_TEST_CASE(standalone_master_is_accepted)
 {
     const auto result = read({hello("master"), text(safe_server())});
-    BOOST_TEST(!result.refused);
+    BOOST_TEST(!result.failure);
     BOOST_TEST(result.identity.id == 71);
     BOOST_TEST(result.identity.process == "abc");
     BOOST_TEST(result.warnings.empty());
@@ -66,8 +66,8 @@ BOOST_AUTO_TEST_CASE(temporary_and_permanent_errors_are_distinguished)
     BOOST_TEST((code_of(read({hello("master"), error("LOADING")})) == errc::unavailable));
     const auto old = read({hello("master"), text(safe_server("6.0.20"))});
     BOOST_TEST((code_of(old) == errc::misconfigured_backend));
-    BOOST_TEST(old.refused->detail.starts_with("the server is older than Redis 6.2"));
-    BOOST_TEST(!read({hello("master"), text(safe_server("6.2.0"))}).refused);
+    BOOST_TEST(old.failure->detail.starts_with("the server is older than Redis 6.2"));
+    BOOST_TEST(!read({hello("master"), text(safe_server("6.2.0"))}).failure);
 }
 
 BOOST_AUTO_TEST_CASE(refused_database_is_not_used)
@@ -75,14 +75,14 @@ BOOST_AUTO_TEST_CASE(refused_database_is_not_used)
     const location second{.database = 2};
     const auto result = read_greeting(second, {hello("master"), error("ERR DB index is out of range"), text({})});
     BOOST_TEST((code_of(result) == errc::misconfigured_backend));
-    BOOST_TEST(result.refused->detail.find("DB index is out of range") != std::string::npos, result.refused->detail);
-    BOOST_TEST(!read_greeting(second, {hello("master"), text("OK"), text(safe_server())}).refused);
+    BOOST_TEST(result.failure->detail.find("DB index is out of range") != std::string::npos, result.failure->detail);
+    BOOST_TEST(!read_greeting(second, {hello("master"), text("OK"), text(safe_server())}).failure);
 }
 
 BOOST_AUTO_TEST_CASE(server_without_info_is_used_with_a_warning)
 {
     const auto result = read({hello({}), error("NOPERM")});
-    BOOST_TEST(!result.refused);
+    BOOST_TEST(!result.failure);
     BOOST_TEST(result.identity.process.empty());
     BOOST_TEST_REQUIRE(result.warnings.size() == 1U);
     BOOST_TEST(result.warnings[0].starts_with("INFO is not allowed"));
@@ -117,7 +117,7 @@ BOOST_AUTO_TEST_CASE(a_node_of_a_cluster_is_warned_of)
     BOOST_TEST(read({greeting, text(safe_server())}).warnings.empty());
     greeting.items.back() = text("cluster");
     const auto result = read({greeting, text(safe_server())});
-    BOOST_TEST(!result.refused);
+    BOOST_TEST(!result.failure);
     BOOST_TEST(result.in_cluster);
     BOOST_TEST_REQUIRE(result.warnings.size() == 1U);
     BOOST_TEST(result.warnings[0].starts_with("the server is a node of a Redis Cluster"));

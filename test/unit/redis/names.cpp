@@ -18,12 +18,12 @@
 namespace colock::inline v0::redis::detail {
 namespace {
 
-settings config_of(layout used)
+settings config_of(layout key_layout)
 {
-    options given;
-    given.prefix = "locks:";
-    given.layout = used;
-    return settings(given);
+    options values;
+    values.prefix = "locks:";
+    values.layout = key_layout;
+    return settings(values);
 }
 
 claim_ptr claim_of(lock_mode mode)

@@ -16,12 +16,12 @@ namespace {
 
 reply text(std::string value)
 {
-    return {.what = reply::kind::text, .text = std::move(value)};
+    return {.type = reply::kind::text, .text = std::move(value)};
 }
 
 reply error(std::string value)
 {
-    return {.what = reply::kind::error, .text = std::move(value)};
+    return {.type = reply::kind::error, .text = std::move(value)};
 }
 
 } // namespace
@@ -62,30 +62,30 @@ BOOST_AUTO_TEST_CASE(refused_commands_of_each_server_version_are_recognized)
 
 BOOST_AUTO_TEST_CASE(rights_check_ignores_errors_other_than_refusals)
 {
-    const auto row = [](std::string command, std::string why) {
-        return reply{.what = reply::kind::array, .items = {text(std::move(command)), text(std::move(why))}};
+    const auto row = [](std::string command, std::string error_text) {
+        return reply{.type = reply::kind::array, .items = {text(std::move(command)), text(std::move(error_text))}};
     };
-    const auto rows = [](std::vector<reply> all) { return reply{.what = reply::kind::array, .items = std::move(all)}; };
+    const auto rows = [](std::vector<reply> all) { return reply{.type = reply::kind::array, .items = std::move(all)}; };
     const std::string denied = "ERR The user executing the script can't run this command or subcommand";
     const auto none = rows({});
-    const reply killed{.what = reply::kind::number};
+    const reply killed{.type = reply::kind::number};
 
-    BOOST_TEST(!read_rights(none, none, killed).refused);
-    BOOST_TEST(!read_rights(none, error("NOSCRIPT No matching script."), killed).refused);
+    BOOST_TEST(!read_rights(none, none, killed).failure);
+    BOOST_TEST(!read_rights(none, error("NOSCRIPT No matching script."), killed).failure);
     BOOST_TEST(
         !read_rights(rows({row("DEL", "READONLY You can't"), row("SET", "OOM command not allowed")}), none, killed)
-            .refused);
+            .failure);
 
     const auto needed =
         read_rights(rows({row("DEL", denied), row("PEXPIRE", denied), row("ZADD", denied)}), none, killed);
-    BOOST_TEST_REQUIRE(needed.refused);
-    BOOST_TEST((needed.refused->code == errc::access_denied));
-    BOOST_TEST(needed.refused->detail.find("DEL, PEXPIRE, without which locks cannot be renewed and released") !=
+    BOOST_TEST_REQUIRE(needed.failure);
+    BOOST_TEST((needed.failure->code == errc::access_denied));
+    BOOST_TEST(needed.failure->detail.find("DEL, PEXPIRE, without which locks cannot be renewed and released") !=
                std::string::npos);
 
     const auto less =
         read_rights(rows({row("PUBLISH", denied), row("ZADD", denied), row("PEXPIREAT", denied)}), none, killed);
-    BOOST_TEST(!less.refused);
+    BOOST_TEST(!less.failure);
     BOOST_TEST(less.warnings.size() == 2U);
     BOOST_TEST_REQUIRE(less.sorted_sets_refused);
     BOOST_TEST((less.sorted_sets_refused->code == errc::access_denied));
@@ -93,7 +93,7 @@ BOOST_AUTO_TEST_CASE(rights_check_ignores_errors_other_than_refusals)
 
     const auto without_kill =
         read_rights(none, none, error("NOPERM User app has no permissions to run the 'client|kill' command"));
-    BOOST_TEST(!without_kill.refused);
+    BOOST_TEST(!without_kill.failure);
     BOOST_TEST(!without_kill.sorted_sets_refused);
     BOOST_TEST(without_kill.warnings.size() == 1U);
 
@@ -101,12 +101,12 @@ BOOST_AUTO_TEST_CASE(rights_check_ignores_errors_other_than_refusals)
         const auto unknown = error("ERR unknown command '" + std::string(word) + "', with args beginning with: 'x' ");
         const auto result =
             word == std::string("EVAL") ? read_rights(unknown, unknown, killed) : read_rights(none, unknown, killed);
-        BOOST_TEST_REQUIRE(result.refused);
-        BOOST_TEST((result.refused->code == errc::access_denied));
-        BOOST_TEST(result.refused->detail.find(std::string(word) + ",") != std::string::npos);
-        BOOST_TEST(result.refused->detail.find("with args") == std::string::npos);
+        BOOST_TEST_REQUIRE(result.failure);
+        BOOST_TEST((result.failure->code == errc::access_denied));
+        BOOST_TEST(result.failure->detail.find(std::string(word) + ",") != std::string::npos);
+        BOOST_TEST(result.failure->detail.find("with args") == std::string::npos);
     }
-    BOOST_TEST((read_rights(error("BUSY Redis is busy"), none, killed).refused->code == errc::unavailable));
+    BOOST_TEST((read_rights(error("BUSY Redis is busy"), none, killed).failure->code == errc::unavailable));
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -38,13 +38,13 @@ struct reader
 std::size_t parse_all(std::string_view bytes)
 {
     boost::redis::resp3::parser parser;
-    reader into;
-    error_code code;
-    while (!bytes.empty() && boost::redis::resp3::parse(parser, bytes, into, code) && !code) {
+    reader counter;
+    error_code error;
+    while (!bytes.empty() && boost::redis::resp3::parse(parser, bytes, counter, error) && !error) {
         bytes.remove_prefix(parser.get_consumed());
         parser.reset();
     }
-    return into.replies;
+    return counter.replies;
 }
 
 } // namespace

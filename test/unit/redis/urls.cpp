@@ -80,17 +80,18 @@ BOOST_AUTO_TEST_CASE(refusal_does_not_repeat_the_url)
 
 BOOST_AUTO_TEST_CASE(unknown_scheme_is_refused_with_the_remedy)
 {
-    const auto why = [](const char* url) { return refusal_of([&] { static_cast<void>(parse_url(url)); }); };
-    BOOST_TEST(why("redis+cluster://h").find("Cluster is not supported") != std::string::npos);
-    BOOST_TEST(why("redis+quorum://a,b,c").find("redis::make_quorum") != std::string::npos);
+    const auto refusal_text = [](const char* url) { return refusal_of([&] { static_cast<void>(parse_url(url)); }); };
+    BOOST_TEST(refusal_text("redis+cluster://h").find("Cluster is not supported") != std::string::npos);
+    BOOST_TEST(refusal_text("redis+quorum://a,b,c").find("redis::make_quorum") != std::string::npos);
 }
 
 BOOST_AUTO_TEST_CASE(options_are_checked)
 {
     asio::io_context io;
     const auto refuses = [&](const redis::options& settings) {
-        const auto why = refusal_of([&] { static_cast<void>(redis::make_adapter(io.get_executor(), settings)); });
-        BOOST_TEST(why.find("secret") == std::string::npos);
+        const auto refusal_text =
+            refusal_of([&] { static_cast<void>(redis::make_adapter(io.get_executor(), settings)); });
+        BOOST_TEST(refusal_text.find("secret") == std::string::npos);
     };
     refuses({.prefix = "no colon"});
     refuses({.prefix = std::string(129, 'x') + ":"});
@@ -159,19 +160,19 @@ BOOST_AUTO_TEST_CASE(quorum_urls_with_different_timeouts_are_refused)
 BOOST_AUTO_TEST_CASE(connect_knows_its_schemes)
 {
     asio::io_context io;
-    const auto made = [&](const char* url) {
+    const auto adapter_name = [&](const char* url) {
         return std::string(make_adapter(io.get_executor(), url, {redis::by_url})->traits().name);
     };
-    BOOST_TEST(made("memory:") == "memory");
-    BOOST_TEST(made("redis://h") == "redis");
-    BOOST_TEST(made("rediss://u:p@h:1/2") == "redis");
-    BOOST_TEST(made("redis+unix:///s") == "redis");
-    BOOST_TEST(made("redis+sentinel://h/main") == "redis");
-    BOOST_TEST(made("redis+quorum://u:p@a,b:2,c/1") == "redis quorum");
-    BOOST_TEST(made("rediss+quorum://a,b,c") == "redis quorum");
-    BOOST_TEST(made("MEMORY:") == "memory");
-    BOOST_TEST(made("Redis://h") == "redis");
-    BOOST_TEST(made("REDIS+Quorum://a,b,c") == "redis quorum");
+    BOOST_TEST(adapter_name("memory:") == "memory");
+    BOOST_TEST(adapter_name("redis://h") == "redis");
+    BOOST_TEST(adapter_name("rediss://u:p@h:1/2") == "redis");
+    BOOST_TEST(adapter_name("redis+unix:///s") == "redis");
+    BOOST_TEST(adapter_name("redis+sentinel://h/main") == "redis");
+    BOOST_TEST(adapter_name("redis+quorum://u:p@a,b:2,c/1") == "redis quorum");
+    BOOST_TEST(adapter_name("rediss+quorum://a,b,c") == "redis quorum");
+    BOOST_TEST(adapter_name("MEMORY:") == "memory");
+    BOOST_TEST(adapter_name("Redis://h") == "redis");
+    BOOST_TEST(adapter_name("REDIS+Quorum://a,b,c") == "redis quorum");
     for (const auto* url : {"", "memory", "secret", "secret://h", "redis", "etcd://u:secret@h",
              "redis+quorum://u:secret@a,b", "redis+quorum://u:secret@a,,c", "redis+quorum://u:secret@a,a,b",
              "redis+quorum://u:secret@a,A,b", "redis+quorum://secret:6379,secret:06379,b",
@@ -180,7 +181,7 @@ BOOST_AUTO_TEST_CASE(connect_knows_its_schemes)
     {
         BOOST_TEST_CONTEXT(url)
         {
-            BOOST_TEST(refusal_of([&] { static_cast<void>(made(url)); }).find("secret") == std::string::npos);
+            BOOST_TEST(refusal_of([&] { static_cast<void>(adapter_name(url)); }).find("secret") == std::string::npos);
         }
     }
 }
@@ -189,7 +190,7 @@ BOOST_AUTO_TEST_CASE(plain_and_wrapped_errors_are_classified)
 {
     using redis::detail::refusal;
     using redis::detail::refusal_code;
-    const std::pair<const char*, errc> known[] = {
+    const std::pair<const char*, errc> codes[] = {
         {"NOAUTH Authentication required.", errc::access_denied},
         {"WRONGPASS invalid username-password pair", errc::access_denied},
         {"NOPERM this user has no permissions", errc::access_denied},
@@ -216,7 +217,7 @@ BOOST_AUTO_TEST_CASE(plain_and_wrapped_errors_are_classified)
         {"ERR Error running script (call to f_1): @user_script:3: @user_script: 3: -OOM no",
             errc::misconfigured_backend},
     };
-    for (const auto& [text, expected] : known) {
+    for (const auto& [text, expected] : codes) {
         BOOST_TEST_CONTEXT(text)
         {
             BOOST_TEST(static_cast<int>(refusal_code(text)) == static_cast<int>(expected));
