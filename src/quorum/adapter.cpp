@@ -36,28 +36,28 @@ namespace {
 
 using std::chrono::milliseconds;
 
-std::shared_ptr<round> round_of(const claim& of) noexcept
+std::shared_ptr<round> round_of(const claim& claim) noexcept
 {
-    return std::static_pointer_cast<round>(of.slot);
+    return std::static_pointer_cast<round>(claim.slot);
 }
 
 /// Returns the request for the claim on one node.
-claim_request make_node_request(const claim& of)
+claim_request make_node_request(const claim& claim)
 {
-    return {.key = of.key(),
-        .mode = of.mode(),
+    return {.key = claim.key(),
+        .mode = claim.mode(),
         .max_holders = 0,
-        .ttl = of.ttl(),
+        .ttl = claim.ttl(),
         .keeps_place = false,
-        .owner = of.shared_owner()};
+        .owner = claim.shared_owner()};
 }
 
 /// The operations are coroutines on a strand, and the answers of the nodes are counted on it.
 class quorum_adapter final : public awaitable_adapter
 {
 public:
-    quorum_adapter(const asio::any_io_executor& executor, settings chosen, std::size_t node_count)
-        : awaitable_adapter(colock::detail::new_strand(executor)), settings_(std::move(chosen)),
+    quorum_adapter(const asio::any_io_executor& executor, settings settings, std::size_t node_count)
+        : awaitable_adapter(colock::detail::new_strand(executor)), settings_(std::move(settings)),
           majority_(majority_of(node_count))
     {
     }
@@ -166,28 +166,28 @@ private:
         const auto answers = co_await adopt(*current, std::move(*parts));
         if (answers.decision == verdict::yes)
             co_return create_outcome::granted(0);
-        auto why = answers.decision == verdict::failed ? answers.failure() : nullptr;
+        auto failure = answers.decision == verdict::failed ? answers.failure() : nullptr;
         // Some nodes may have adopted their parts, or may do so later. They count in the next attempt.
-        if (why && why->code == errc::unavailable && answers.no + answers.unavailable < answers.nodes)
-            why = make_failure(errc::outcome_unknown, why->detail, why->cause);
-        if (!why || (why->code != errc::unavailable && why->code != errc::outcome_unknown))
+        if (failure && failure->code == errc::unavailable && answers.no + answers.unavailable < answers.nodes)
+            failure = make_failure(errc::outcome_unknown, failure->detail, failure->cause);
+        if (!failure || (failure->code != errc::unavailable && failure->code != errc::outcome_unknown))
             current->retire();
-        co_return why ? create_outcome::failed(std::move(why)) : create_outcome::busy();
+        co_return failure ? create_outcome::failed(std::move(failure)) : create_outcome::busy();
     }
 
     /// Settles all node claims, because a node whose reply is missing may have granted its claim. Completes when a
     /// majority has answered, and continues with the others in the background. Without a majority the core tries again.
     asio::awaitable<release_outcome> do_release(claim_ptr claim, release_guarantee) override
     {
-        const auto ending = round_of(*claim);
-        if (!ending)
+        const auto current = round_of(*claim);
+        if (!current)
             co_return release_outcome{release_status::not_held, nullptr};
-        ending->is_over = true;
+        current->is_over = true;
         const auto answers = co_await ask_all<release_outcome>(
-            *ending, judge_release, [](node_claim& each, auto counter) { each.abandon(std::move(counter)); });
+            *current, judge_release, [](node_claim& each, auto counter) { each.abandon(std::move(counter)); });
         if (answers.decision == verdict::failed)
             co_return release_outcome{release_status::failed, answers.failure()};
-        ending->retire();
+        current->retire();
         // Only a repetition after a failure counts what was released before.
         claim->slot.reset();
         co_return release_outcome{
@@ -236,15 +236,15 @@ private:
             unfinished.push_back(i);
         while (!unfinished.empty()) {
             auto pages = co_await await_all<list_outcome>(awaited_, unfinished.size(), [&](std::size_t i, auto done) {
-                auto& from = *nodes_[unfinished[i]];
+                auto& node = *nodes_[unfinished[i]];
                 request.cursor = lists[unfinished[i]].next;
-                from.backend().start_listing(request, from.on_strand(std::move(done)));
+                node.backend().start_listing(request, node.on_strand(std::move(done)));
             });
             for (std::size_t i = 0; i < pages.size(); ++i) {
-                auto& known = lists[unfinished[i]];
-                std::ranges::move(pages[i].locks, std::back_inserter(known.locks));
-                known.next = std::move(pages[i].next);
-                known.error = std::move(pages[i].error);
+                auto& list = lists[unfinished[i]];
+                std::ranges::move(pages[i].locks, std::back_inserter(list.locks));
+                list.next = std::move(pages[i].next);
+                list.error = std::move(pages[i].error);
             }
             std::erase_if(unfinished, [&](std::size_t i) { return lists[i].error || lists[i].next.empty(); });
         }
@@ -283,19 +283,19 @@ private:
     public:
         explicit node_observer(std::weak_ptr<quorum_adapter> target) : target_(std::move(target)) {}
         void ready(std::string_view) noexcept override { reconnected({}); }
-        void unreachable(std::string_view, const error_code& why, std::string_view address,
+        void unreachable(std::string_view, const error_code& error, std::string_view address,
             std::string_view detail) noexcept override
         {
             const auto to = target_.lock();
             if (!to)
                 return;
-            to->contact().report_unreachable(why, address, detail);
-            to->on_node_lost(is_reached_, why, true);
+            to->contact().report_unreachable(error, address, detail);
+            to->on_node_lost(is_reached_, error, true);
         }
-        void suspended(std::string_view, const error_code& why) noexcept override
+        void suspended(std::string_view, const error_code& error) noexcept override
         {
             if (const auto to = target_.lock())
-                to->on_node_lost(is_reached_, why, false);
+                to->on_node_lost(is_reached_, error, false);
         }
         void reconnected(std::string_view) noexcept override
         {
@@ -327,13 +327,13 @@ private:
         report_majority();
     }
     /// \param is_up_due whether observers were notified, so that they must be notified of the end of the loss, too
-    void on_node_lost(bool& is_reached, const error_code& why, bool is_up_due) noexcept
+    void on_node_lost(bool& is_reached, const error_code& error, bool is_up_due) noexcept
     {
         {
             const std::lock_guard guard(mutex_);
             if (std::exchange(is_reached, false))
                 --reached_count_;
-            last_loss_ = why;
+            last_loss_ = error;
             is_up_due_ |= is_up_due;
         }
         report_majority();
@@ -353,12 +353,12 @@ private:
                 break;
             is_up_reported_ = is_up;
             is_up_due_ = !is_up;
-            const auto why = last_loss_;
+            const auto error = last_loss_;
             guard.unlock();
             if (is_up)
                 contact().set_up(first_connected_at_);
             else
-                contact().set_down(why);
+                contact().set_down(error);
             guard.lock();
         }
         is_reporting_ = false;
@@ -366,25 +366,25 @@ private:
 
     /// Returns the round of the claim if it may still be used, otherwise a new one. Node claims that are being released
     /// are never used again.
-    [[nodiscard]] std::shared_ptr<round> round_for(claim& wanted)
+    [[nodiscard]] std::shared_ptr<round> round_for(claim& quorum_claim)
     {
-        auto found = round_of(wanted);
+        auto found = round_of(quorum_claim);
         if (found && !found->is_over)
             return found;
         if (found)
             found->retire();
-        auto fresh = std::make_shared<round>(awaited_);
+        auto new_round = std::make_shared<round>(awaited_);
         for (const auto& each : nodes_) {
-            const claim_ptr part(new claim(make_node_request(wanted)));
+            const claim_ptr part(new claim(make_node_request(quorum_claim)));
             // All tokens are generated before the first request is sent, because a later one may fail for lack of
             // randomness.
             static_cast<void>(part->token());
-            fresh->node_claims.push_back(std::make_shared<node_claim>(each->shared(), part));
+            new_round->node_claims.push_back(std::make_shared<node_claim>(each->shared(), part));
         }
-        wanted.slot = fresh;
+        quorum_claim.slot = new_round;
         // Late requests of an earlier round have other tokens, so they cannot change this round.
-        wanted.clear_late_ttl();
-        return fresh;
+        quorum_claim.clear_late_ttl();
+        return new_round;
     }
 
     /// The delay is random, so that two clients that have each won a minority do not collide again and again.
@@ -421,11 +421,11 @@ private:
 } // namespace
 
 std::shared_ptr<adapter> make_adapter(
-    asio::any_io_executor executor, const std::vector<std::shared_ptr<adapter>>& nodes, settings chosen)
+    asio::any_io_executor executor, const std::vector<std::shared_ptr<adapter>>& nodes, settings settings)
 {
-    auto made = std::make_shared<quorum_adapter>(executor, std::move(chosen), nodes.size());
-    made->attach_nodes(nodes);
-    return made;
+    auto result = std::make_shared<quorum_adapter>(executor, std::move(settings), nodes.size());
+    result->attach_nodes(nodes);
+    return result;
 }
 
 } // namespace colock::inline v0::quorum

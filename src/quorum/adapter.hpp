@@ -27,6 +27,6 @@ struct settings
 ///
 /// Thread safety: all members of the result may be called from any thread.
 [[nodiscard]] std::shared_ptr<adapter> make_adapter(
-    asio::any_io_executor executor, const std::vector<std::shared_ptr<adapter>>& nodes, settings chosen);
+    asio::any_io_executor executor, const std::vector<std::shared_ptr<adapter>>& nodes, settings settings);
 
 } // namespace colock::inline v0::quorum

@@ -20,14 +20,14 @@ std::string description_of(const lock_status& answer)
 
 void list_merger::count_holder(lock_status&& status)
 {
-    auto& known = known_[description_of(status)];
-    if (known.counted_in_answer == answer_count_)
+    auto& holder = known_[description_of(status)];
+    if (holder.counted_in_answer == answer_count_)
         return;
-    known.counted_in_answer = answer_count_;
-    if (++known.nodes == 1)
-        known.status = std::move(status);
-    else if (status.remaining && (!known.status.remaining || status.remaining < known.status.remaining))
-        known.status.remaining = status.remaining;
+    holder.counted_in_answer = answer_count_;
+    if (++holder.nodes == 1)
+        holder.status = std::move(status);
+    else if (status.remaining && (!holder.status.remaining || status.remaining < holder.status.remaining))
+        holder.status.remaining = status.remaining;
 }
 
 void list_merger::add(list_outcome answer)

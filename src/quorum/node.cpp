@@ -99,10 +99,10 @@ void node::arm()
         return;
     disarm();
     const auto timer = std::make_shared<lease_timer>(owner_.executor(), due);
-    timer->async_wait([weak = std::weak_ptr(shared()), timer](const error_code& failed) {
+    timer->async_wait([weak = std::weak_ptr(shared()), timer](const error_code& error) {
         const auto self = weak.lock();
         // The handler of an earlier wait does nothing.
-        if (self && !failed && self->timer_.lock() == timer)
+        if (self && !error && self->timer_.lock() == timer)
             self->on_timer();
     });
     timer_ = timer;
@@ -170,11 +170,11 @@ void node::finish_close()
     ++epoch_;
     const auto rest =
         std::max(std::exchange(close_by_, time_point::max()) - lease_clock::now(), lease_clock::duration::zero());
-    auto closing = std::exchange(closing_, {});
+    auto handlers = std::exchange(closing_, {});
     if (unreleased > 0)
         on_given_up_(unreleased);
-    backend_->start_close(rest, on_strand<close_outcome>([closing = std::move(closing)](close_outcome) mutable {
-        for (auto& each : closing)
+    backend_->start_close(rest, on_strand<close_outcome>([handlers = std::move(handlers)](close_outcome) mutable {
+        for (auto& each : handlers)
             each(close_outcome{});
     }));
     // A cancellation that came before the call did not find the backend closing.
@@ -185,7 +185,7 @@ void node::finish_close()
 void node::drop_all() noexcept
 {
     const auto unreleased = std::exchange(kept_, {});
-    const auto closing = std::exchange(closing_, {});
+    const auto handlers = std::exchange(closing_, {});
 }
 
 } // namespace colock::inline v0::quorum

@@ -13,21 +13,21 @@ failure_ptr unanswered()
     return make_failure(errc::unavailable, "a node has not answered yet");
 }
 
-extension no_extension(extend_outcome why)
+extension no_extension(extend_outcome outcome)
 {
-    return {std::move(why), std::chrono::milliseconds::max()};
+    return {std::move(outcome), std::chrono::milliseconds::max()};
 }
 
 /// Reports a refusal even if the other nodes are a majority.
-void warn_of_refusal(node& refusing, const failure_ptr& why)
+void warn_of_refusal(node& node, const failure_ptr& failure)
 {
-    if (why)
-        refusing.backend().warn_of_refusal(*why);
+    if (failure)
+        node.backend().warn_of_refusal(*failure);
 }
 
-bool may_arrive(const failure_ptr& why)
+bool may_arrive(const failure_ptr& failure)
 {
-    return why && why->code == errc::outcome_unknown;
+    return failure && failure->code == errc::outcome_unknown;
 }
 
 } // namespace
@@ -75,8 +75,8 @@ void node_claim::submit(Request request)
 template <class Outcome, class Function>
 completion<Outcome> node_claim::on_answer(Function function)
 {
-    return [on = node_, in_flight = in_flight_guard(*this), function = std::move(function)](Outcome outcome) mutable {
-        on->run(
+    return [node = node_, in_flight = in_flight_guard(*this), function = std::move(function)](Outcome outcome) mutable {
+        node->run(
             [in_flight = std::move(in_flight), function = std::move(function), outcome = std::move(outcome)]() mutable {
                 const auto self = in_flight.take_owner();
                 function(std::move(outcome));
@@ -84,14 +84,14 @@ completion<Outcome> node_claim::on_answer(Function function)
     };
 }
 
-void node_claim::create(time_point sent, std::string ticket, completion<create_outcome> done)
+void node_claim::create(time_point sent_at, std::string ticket, completion<create_outcome> done)
 {
-    submit([this, sent, ticket = std::move(ticket), done = std::move(done)](permission sends) mutable {
+    submit([this, sent_at, ticket = std::move(ticket), done = std::move(done)](permission sends) mutable {
         if (sends == permission::refused)
             return done(create_outcome::failed(unanswered()));
         const bool was_possibly_held = note_possible_hold(claim_->ttl());
         is_creating_ = true;
-        claim_->set_operation_start(sent);
+        claim_->set_operation_start(sent_at);
         auto on_created = on_answer<create_outcome>(
             [this, was_possibly_held, done = std::move(done)](create_outcome outcome) mutable {
                 const bool unknown = may_arrive(outcome.error);
@@ -113,9 +113,9 @@ void node_claim::create(time_point sent, std::string ticket, completion<create_o
     });
 }
 
-void node_claim::extend(time_point sent, milliseconds ttl, completion<extension> done)
+void node_claim::extend(time_point sent_at, milliseconds ttl, completion<extension> done)
 {
-    submit([this, sent, ttl, done = std::move(done)](permission sends) mutable {
+    submit([this, sent_at, ttl, done = std::move(done)](permission sends) mutable {
         if (sends == permission::refused)
             return done(no_extension({extend_status::failed, unanswered()}));
         if (!may_be_held_) {
@@ -123,7 +123,7 @@ void node_claim::extend(time_point sent, milliseconds ttl, completion<extension>
             return start_next();
         }
         note_possible_hold(ttl);
-        claim_->set_operation_start(sent);
+        claim_->set_operation_start(sent_at);
         node_->backend().start_extend(
             claim_, ttl, on_answer<extend_outcome>([this, ttl, done = std::move(done)](extend_outcome outcome) mutable {
                 warn_of_refusal(*node_, outcome.error);

@@ -32,15 +32,15 @@ public:
     using time_point = lease_clock::time_point;
     using milliseconds = std::chrono::milliseconds;
 
-    node_claim(std::shared_ptr<node> on, claim_ptr claim) : node_(std::move(on)), claim_(std::move(claim)) {}
+    node_claim(std::shared_ptr<node> node, claim_ptr claim) : node_(std::move(node)), claim_(std::move(claim)) {}
 
     /// \param ticket adopts the lock of this part of a ticket; empty for a create
-    void create(time_point sent, std::string ticket, completion<create_outcome> done);
+    void create(time_point sent_at, std::string ticket, completion<create_outcome> done);
     /// Completes with the part of the ticket that belongs to this node, after the answer to the create or adoption in
     /// flight. If the node is not known to hold the claim, the part is empty, and the claim is released in the
     /// background, so that a late grant does not remain. A create that is not sent yet is cancelled.
     void export_ticket(completion<std::string> done);
-    void extend(time_point sent, milliseconds ttl, completion<extension> done);
+    void extend(time_point sent_at, milliseconds ttl, completion<extension> done);
     void is_valid(completion<valid_outcome> done);
 
     /// Releases the claim and ends requests that have not been sent. Calls during an attempt share its result.

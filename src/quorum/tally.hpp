@@ -35,13 +35,13 @@ struct tally
     /// Number of nodes that refused the request, and would refuse a retry too.
     std::size_t refused = 0;
     /// The first failure of each kind.
-    failure_ptr why_unavailable{};
-    failure_ptr why_unknown{};
-    failure_ptr why_refused{};
+    failure_ptr unavailable_failure{};
+    failure_ptr unknown_failure{};
+    failure_ptr refused_failure{};
 
-    void add_failure(const failure_ptr& why);
-    /// Counts an answer. `why` is used only if the node has failed.
-    void add(bool is_yes, bool has_failed, const failure_ptr& why);
+    void add_failure(const failure_ptr& failure);
+    /// Counts an answer. `failure` is used only if the node has failed.
+    void add(bool is_yes, bool has_failed, const failure_ptr& failure);
 
     [[nodiscard]] std::size_t needed() const noexcept { return majority_of(nodes); }
     [[nodiscard]] std::size_t answered() const noexcept { return yes + no; }
@@ -56,17 +56,17 @@ struct tally
 
 /// Decides a create. `yes`: granted. `no`: a node is busy, and a majority has answered. A busy node alone does not
 /// decide while a majority is missing, because it may only hold a remainder of an expired lock.
-[[nodiscard]] verdict judge_create(const tally& so_far) noexcept;
+[[nodiscard]] verdict judge_create(const tally& tally) noexcept;
 
 /// Decides whether a majority holds the lock, for extend and is_valid. `no`: no majority can hold it.
-[[nodiscard]] verdict judge_held(const tally& so_far) noexcept;
+[[nodiscard]] verdict judge_held(const tally& tally) noexcept;
 
 /// Decides an adoption as `judge_held` does. A failure is decided only after all nodes have answered, because a part
 /// that was adopted must not be forgotten.
-[[nodiscard]] verdict judge_adopt(const tally& so_far) noexcept;
+[[nodiscard]] verdict judge_adopt(const tally& tally) noexcept;
 
 /// Decides a release. If a majority of the nodes holds nothing, no majority can hold the lock. `yes`: a majority may
 /// have held the lock before. `no`: no majority has held it.
-[[nodiscard]] verdict judge_release(const tally& so_far) noexcept;
+[[nodiscard]] verdict judge_release(const tally& tally) noexcept;
 
 } // namespace colock::inline v0::quorum

@@ -88,9 +88,9 @@ struct adoptions : three_nodes
     }
 
     /// Delays the adoption on each node by 0 to 3 steps of time.
-    void delay_randomly(adopter& of)
+    void delay_randomly(adopter& adopters)
     {
-        for (const auto& each : of.nodes)
+        for (const auto& each : adopters.nodes)
             each->always(operation::adopt, step::pass().delay(std::chrono::milliseconds(50 * (random() % 4))));
     }
 

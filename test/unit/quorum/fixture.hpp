@@ -29,7 +29,7 @@ using namespace std::chrono_literals;
 struct three_nodes
 {
     virtual_clock clock;
-    using where = std::source_location;
+    using source_location = std::source_location;
     static constexpr std::chrono::milliseconds node_timeout = 500ms, ttl = 10s;
     static constexpr std::size_t a = 0, b = 1, c = 2;
 
@@ -38,11 +38,11 @@ struct three_nodes
     std::vector<std::shared_ptr<instrumented_adapter>> nodes;
     std::optional<driver> env;
 
-    explicit three_nodes(timing when = timing::posted)
+    explicit three_nodes(timing mode = timing::posted)
     {
         for (int i = 0; i < 3; ++i) {
             stores.push_back(memory::make_adapter(io().get_executor()));
-            nodes.push_back(std::make_shared<instrumented_adapter>(stores.back(), when));
+            nodes.push_back(std::make_shared<instrumented_adapter>(stores.back(), mode));
         }
         env.emplace(io(), quorum::make_adapter(io().get_executor(), {nodes.begin(), nodes.end()},
                               {.name = "quorum", .operation_timeout = node_timeout, .poll_interval = 250ms}));
@@ -58,12 +58,12 @@ struct three_nodes
 
     [[nodiscard]] asio::io_context& io() { return *context; }
 
-    /// Makes every operation on the node end as `how` says.
-    void always(std::size_t node, const step& how)
+    /// Makes every operation on the node end as `action` says.
+    void always(std::size_t node, const step& action)
     {
-        for (const auto what : {operation::create, operation::release, operation::abandon, operation::extend,
+        for (const auto each : {operation::create, operation::release, operation::abandon, operation::extend,
                  operation::is_valid, operation::inspect, operation::list, operation::break_key, operation::adopt})
-            nodes[node]->always(what, how);
+            nodes[node]->always(each, action);
     }
     void disconnect(std::size_t node) { always(node, step::fail(errc::unavailable, "away")); }
     void reconnect(std::size_t node) { nodes[node]->reset(); }
@@ -89,12 +89,12 @@ struct three_nodes
             {.action = listing_action::break_key, .filter = {.key = key}}, [](const list_outcome&) {});
     }
 
-    void ready(where at = where::current()) { run_ready(io(), at); }
-    void pass_time(lease_clock::duration span, where at = where::current())
+    void ready(source_location at = source_location::current()) { run_ready(io(), at); }
+    void pass_time(lease_clock::duration span, source_location at = source_location::current())
     {
         virtual_clock::advance(io(), span, 50ms, at);
     }
-    [[nodiscard]] bool idle(where at = where::current())
+    [[nodiscard]] bool idle(source_location at = source_location::current())
     {
         ready(at);
         static_cast<void>(io().poll());

@@ -13,9 +13,9 @@ constexpr auto never = std::chrono::milliseconds::max();
 
 struct late_requests : three_nodes
 {
-    void extend(const claim_ptr& claim, std::chrono::milliseconds by)
+    void extend(const claim_ptr& claim, std::chrono::milliseconds new_ttl)
     {
-        BOOST_TEST(env->extend(claim, by).status == extend_status::extended);
+        BOOST_TEST(env->extend(claim, new_ttl).status == extend_status::extended);
         ready();
     }
     plain_claim_ptr grant_claim()

@@ -12,10 +12,10 @@ using namespace colock::testing;
 
 namespace {
 
-errc code_of(const failure_ptr& why)
+errc code_of(const failure_ptr& failure)
 {
-    BOOST_TEST_REQUIRE(why);
-    return why->code;
+    BOOST_TEST_REQUIRE(failure);
+    return failure->code;
 }
 
 } // namespace

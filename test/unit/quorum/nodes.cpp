@@ -104,8 +104,8 @@ BOOST_AUTO_TEST_CASE(refusal_of_a_minority_is_reported_once)
 
 BOOST_AUTO_TEST_CASE(quorum_reports_a_connection_failure_if_a_majority_has_one)
 {
-    const auto report_unreachable = [&](std::size_t node, const char* why) {
-        nodes[node]->contact().set_down(make_failure(errc::unavailable, why), "there");
+    const auto report_unreachable = [&](std::size_t node, const char* detail) {
+        nodes[node]->contact().set_down(make_failure(errc::unavailable, detail), "there");
     };
     BOOST_TEST(!env->backend().connection_failure());
     report_unreachable(b, "the second");
@@ -155,9 +155,9 @@ BOOST_AUTO_TEST_CASE(retry_times_of_colliding_clients_differ)
 
 BOOST_AUTO_TEST_CASE(each_request_says_when_it_was_sent)
 {
-    const auto sent_of = [&](operation what) {
+    const auto sent_of = [&](operation kind) {
         for (const auto& each : nodes[c]->calls()) {
-            if (each.what == what)
+            if (each.what == kind)
                 return each.operation_start;
         }
         return lease_clock::time_point{};

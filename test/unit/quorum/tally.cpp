@@ -12,10 +12,10 @@ using namespace colock::quorum;
 
 namespace colock::inline v0::quorum {
 
-static std::ostream& operator<<(std::ostream& out, verdict what)
+static std::ostream& operator<<(std::ostream& out, verdict value)
 {
     constexpr const char* names[] = {"open", "yes", "no", "failed"};
-    return out << names[static_cast<unsigned>(what)];
+    return out << names[static_cast<unsigned>(value)];
 }
 
 } // namespace colock::inline v0::quorum
@@ -187,10 +187,10 @@ BOOST_AUTO_TEST_CASE(first_failure_is_reported_with_its_cause)
         counted.nodes = 3;
         counted.add_failure(make_failure(code, "first", make_error_code(errc::shutting_down)));
         counted.add_failure(make_failure(code, "second", make_error_code(errc::lost)));
-        const auto why = counted.failure();
-        BOOST_TEST(why->code == code);
-        BOOST_TEST(why->detail == "2 of 3 masters failed: first");
-        BOOST_TEST((why->cause == errc::shutting_down));
+        const auto failure = counted.failure();
+        BOOST_TEST(failure->code == code);
+        BOOST_TEST(failure->detail == "2 of 3 masters failed: first");
+        BOOST_TEST((failure->cause == errc::shutting_down));
     }
 }
 
