@@ -46,11 +46,11 @@ constexpr std::size_t measurements = 5;
 class warning_collector final : public colock::observer
 {
 public:
-    void unreachable(std::string_view, const colock::error_code& why, std::string_view address,
+    void unreachable(std::string_view, const colock::error_code& error, std::string_view address,
         std::string_view detail) noexcept override
     {
         add(unreachable_,
-            std::string(address) + " cannot be reached: " + (detail.empty() ? why.message() : std::string(detail)));
+            std::string(address) + " cannot be reached: " + (detail.empty() ? error.message() : std::string(detail)));
     }
     void warning(std::string_view, std::string_view message) noexcept override
     {
@@ -120,8 +120,8 @@ asio::awaitable<void> measure_wake_up(participants all, server_values& values)
     if (!held)
         co_return;
     std::optional<clock::time_point> granted_at;
-    asio::steady_timer granted(co_await asio::this_coro::executor, clock::time_point::max());
-    // The closure outlives the coroutine, because this function waits for `granted`.
+    asio::steady_timer notification(co_await asio::this_coro::executor, clock::time_point::max());
+    // The closure outlives the coroutine, because this function waits for `notification`.
     const auto wait_for_lock = [&]() -> asio::awaitable<void> {
         if (auto lock = co_await all.second.try_acquire(probe_key, max_wait)) {
             granted_at = clock::now();
@@ -133,14 +133,14 @@ asio::awaitable<void> measure_wake_up(participants all, server_values& values)
     asio::co_spawn(co_await asio::this_coro::executor, wait_for_lock, [&](std::exception_ptr problem) {
         failure = std::move(problem);
         has_ended = true;
-        granted.cancel();
+        notification.cancel();
     });
     co_await pause(time_to_subscribe);
     note_waiting(*all.second_adapter, values);
     const auto released_at = clock::now();
     co_await held->release();
     if (!has_ended)
-        co_await granted.async_wait(asio::as_tuple(asio::deferred));
+        co_await notification.async_wait(asio::as_tuple(asio::deferred));
     if (failure)
         std::rethrow_exception(failure);
     if (granted_at)
