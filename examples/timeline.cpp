@@ -26,17 +26,20 @@ class timeline : public colock::observer
 {
 public:
     void ready(std::string_view backend) noexcept override { print(backend, "ready"); }
-    void unreachable(std::string_view, const colock::error_code& why, std::string_view where,
+    void unreachable(std::string_view, const colock::error_code& error, std::string_view address,
         std::string_view detail) noexcept override
     {
-        print(where, "unreachable", detail.empty() ? why.what() : std::string(detail));
+        print(address, "unreachable", detail.empty() ? error.what() : std::string(detail));
     }
-    void suspended(std::string_view backend, const colock::error_code& why) noexcept override
+    void suspended(std::string_view backend, const colock::error_code& error) noexcept override
     {
-        print(backend, "suspended", why.what());
+        print(backend, "suspended", error.what());
     }
     void reconnected(std::string_view backend) noexcept override { print(backend, "reconnected"); }
-    void warning(std::string_view backend, std::string_view what) noexcept override { print(backend, "warning", what); }
+    void warning(std::string_view backend, std::string_view message) noexcept override
+    {
+        print(backend, "warning", message);
+    }
 
     void waiting(std::string_view key) noexcept override { print(key, "waiting"); }
     void granted(std::string_view key, std::uint64_t, std::chrono::nanoseconds) noexcept override
@@ -44,9 +47,9 @@ public:
         print(key, "granted");
     }
     void renewed(std::string_view key, std::chrono::nanoseconds) noexcept override { print(key, "renewed"); }
-    void at_risk(std::string_view key, const colock::error_code& why) noexcept override
+    void at_risk(std::string_view key, const colock::error_code& error) noexcept override
     {
-        print(key, "at risk", why.what());
+        print(key, "at risk", error.what());
     }
     void lost(std::string_view key, colock::lost_reason reason, std::chrono::nanoseconds) noexcept override
     {
@@ -67,11 +70,11 @@ public:
 private:
     // This function is noexcept and fast, and may be called on any thread. A single call of printf meets these
     // requirements.
-    void print(std::string_view whose, std::string_view what, std::string_view detail = {}) const noexcept
+    void print(std::string_view subject, std::string_view event, std::string_view detail = {}) const noexcept
     {
         const auto passed = std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start_);
-        std::printf("%8.1f ms  %-10.*s %.*s%s%.*s\n", passed.count(), static_cast<int>(whose.size()), whose.data(),
-            static_cast<int>(what.size()), what.data(), detail.empty() ? "" : ": ", static_cast<int>(detail.size()),
+        std::printf("%8.1f ms  %-10.*s %.*s%s%.*s\n", passed.count(), static_cast<int>(subject.size()), subject.data(),
+            static_cast<int>(event.size()), event.data(), detail.empty() ? "" : ": ", static_cast<int>(detail.size()),
             detail.data());
     }
 

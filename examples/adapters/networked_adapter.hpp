@@ -144,7 +144,7 @@ private:
         colock::lease_timer idle;
         std::string input{};
         // The requests that were handed to the socket, in the order in which the server answers.
-        request_list sent{};
+        request_list in_flight{};
         // Whether the server has answered the `hello`, so that requests may be sent.
         bool is_open = false;
         bool is_writing = false;
@@ -194,10 +194,10 @@ private:
             auto answer = co_await read(*current);
             if (current != connection_)
                 co_return;
-            if (current->sent.empty())
+            if (current->in_flight.empty())
                 throw boost::system::system_error(make_error_code(boost::system::errc::bad_message));
-            current->sent.front()->end(std::move(answer));
-            current->sent.pop_front();
+            current->in_flight.front()->end(std::move(answer));
+            current->in_flight.pop_front();
             if (!is_used())
                 begin_idle();
         }
@@ -229,7 +229,7 @@ private:
             for (const auto& each : waiting_)
                 batch += each->message;
             // From here on, the outcome of these requests is unknown until they are answered.
-            current->sent.splice(current->sent.end(), waiting_);
+            current->in_flight.splice(current->in_flight.end(), waiting_);
             co_await asio::async_write(current->socket, asio::buffer(batch), asio::deferred);
         }
         current->is_writing = false;
@@ -255,7 +255,7 @@ private:
         }
     }
 
-    bool is_used() const { return !waiting_.empty() || !connection_->sent.empty(); }
+    bool is_used() const { return !waiting_.empty() || !connection_->in_flight.empty(); }
     void begin_idle()
     {
         for (auto& each : closes_)
@@ -269,22 +269,22 @@ private:
     }
 
     // Ends a connection that is not needed, and the requests that still use it.
-    void close(const boost::system::error_code& why)
+    void close(const boost::system::error_code& error)
     {
-        end_connection(why);
+        end_connection(error);
         contact().set_idle();
     }
     // Ends a connection that has failed. The core may start operations within the last call.
-    void lose(const boost::system::error_code& why) { contact().set_down(end_connection(why), address_); }
+    void lose(const boost::system::error_code& error) { contact().set_down(end_connection(error), address_); }
     // Ends the connection and all requests. Returns the failure of a request that was not sent.
-    colock::failure_ptr end_connection(const boost::system::error_code& why)
+    colock::failure_ptr end_connection(const boost::system::error_code& error)
     {
-        const auto unsent = colock::make_failure(colock::errc::unavailable, "no connection to " + address_, why);
-        const auto unanswered = colock::make_failure(colock::errc::outcome_unknown, "lost " + address_, why);
+        const auto unsent = colock::make_failure(colock::errc::unavailable, "no connection to " + address_, error);
+        const auto unanswered = colock::make_failure(colock::errc::outcome_unknown, "lost " + address_, error);
         const auto previous = std::exchange(connection_, nullptr);
         previous->socket.close();
         previous->idle.cancel();
-        for (const auto& each : previous->sent)
+        for (const auto& each : previous->in_flight)
             each->end({.error = unanswered});
         for (const auto& each : std::exchange(waiting_, {}))
             each->end({.error = unsent});

@@ -189,8 +189,8 @@ private:
 
     asio::awaitable<void> round_trip()
     {
-        colock::lease_timer passed(executor(), std::chrono::milliseconds(1));
-        co_await passed.async_wait(asio::deferred);
+        colock::lease_timer timer(executor(), std::chrono::milliseconds(1));
+        co_await timer.async_wait(asio::deferred);
     }
     bool is_locked(const std::string& key) const
     {

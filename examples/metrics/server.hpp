@@ -29,21 +29,21 @@ namespace http = boost::beast::http;
 using metrics_source = std::function<std::string()>;
 
 inline http::response<http::string_body> answer(
-    const http::request<http::empty_body>& received, const metrics_source& metrics)
+    const http::request<http::empty_body>& request, const metrics_source& metrics)
 {
-    http::response<http::string_body> made(http::status::ok, received.version());
-    made.keep_alive(received.keep_alive());
-    if (received.target() != "/metrics") {
-        made.result(http::status::not_found);
-    } else if (received.method() != http::verb::get) {
-        made.result(http::status::method_not_allowed);
-        made.set(http::field::allow, "GET");
+    http::response<http::string_body> response(http::status::ok, request.version());
+    response.keep_alive(request.keep_alive());
+    if (request.target() != "/metrics") {
+        response.result(http::status::not_found);
+    } else if (request.method() != http::verb::get) {
+        response.result(http::status::method_not_allowed);
+        response.set(http::field::allow, "GET");
     } else {
-        made.set(http::field::content_type, colock::metrics::content_type);
-        made.body() = metrics();
+        response.set(http::field::content_type, colock::metrics::content_type);
+        response.body() = metrics();
     }
-    made.prepare_payload();
-    return made;
+    response.prepare_payload();
+    return response;
 }
 
 /// Serves one client until it closes its connection, sends nothing for 30 seconds, or sends something else than a
@@ -53,16 +53,16 @@ inline asio::awaitable<void> serve(asio::ip::tcp::socket socket, metrics_source 
     boost::beast::tcp_stream client(std::move(socket));
     boost::beast::flat_buffer buffer;
     for (bool keep_alive = true; keep_alive;) {
-        http::request<http::empty_body> received;
+        http::request<http::empty_body> request;
         client.expires_after(std::chrono::seconds(30));
         if (const auto [failed, size] =
-                co_await http::async_read(client, buffer, received, asio::as_tuple(asio::deferred));
+                co_await http::async_read(client, buffer, request, asio::as_tuple(asio::deferred));
             failed)
             co_return;
-        const auto made = answer(received, metrics);
-        keep_alive = made.keep_alive();
+        const auto response = answer(request, metrics);
+        keep_alive = response.keep_alive();
         client.expires_after(std::chrono::seconds(30));
-        if (const auto [failed, size] = co_await http::async_write(client, made, asio::as_tuple(asio::deferred));
+        if (const auto [failed, size] = co_await http::async_write(client, response, asio::as_tuple(asio::deferred));
             failed)
             co_return;
     }

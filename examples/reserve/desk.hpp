@@ -23,10 +23,10 @@ using response = http::response<http::string_body>;
 
 inline response make_response(http::status status, std::string text)
 {
-    response made(status, 11);
-    made.set(http::field::content_type, "text/plain");
-    made.body() = std::move(text) + '\n';
-    return made;
+    response result(status, 11);
+    result.set(http::field::content_type, "text/plain");
+    result.body() = std::move(text) + '\n';
+    return result;
 }
 
 /// Handles `POST /reserve/{seat}`. Every other request is answered with an error.
@@ -86,9 +86,9 @@ private:
         // The lock is destroyed here and released in the background, so that a slow backend does not delay the answer.
     }
 
-    static response try_later(std::string why)
+    static response try_later(std::string reason)
     {
-        response refusal = make_response(http::status::service_unavailable, std::move(why));
+        response refusal = make_response(http::status::service_unavailable, std::move(reason));
         refusal.set(http::field::retry_after, "1");
         return refusal;
     }

@@ -48,7 +48,7 @@ inline asio::awaitable<void> serve(asio::ip::tcp::socket socket, const desk& cle
         if (received.method() == http::verb::head)
             answer.body().clear(); // the Content-Length header is still sent
         client.expires_after(std::chrono::seconds(30));
-        if (const auto [error, sent] = co_await http::async_write(client, answer, asio::as_tuple(asio::deferred));
+        if (const auto [error, size] = co_await http::async_write(client, answer, asio::as_tuple(asio::deferred));
             error)
             co_return;
     }

@@ -77,13 +77,13 @@ bool count_together(const settings& options, const std::filesystem::path& folder
     auto last = std::chrono::steady_clock::now();
     std::chrono::milliseconds longest{};
     while (!workers.empty()) {
-        const auto [from, what] = reports.receive();
-        if (what == event::added) {
+        const auto [from, kind] = reports.receive();
+        if (kind == event::added) {
             ++added;
             const auto now = std::chrono::steady_clock::now();
             longest = std::max(longest, std::chrono::duration_cast<std::chrono::milliseconds>(now - last));
             last = now;
-        } else if (what == event::finished) {
+        } else if (kind == event::finished) {
             workers.erase(from);
             if (!wait_for(from))
                 return false;

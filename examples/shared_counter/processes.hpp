@@ -55,7 +55,7 @@ public:
     struct message
     {
         pid_t from;
-        event what;
+        event kind;
     };
 
     event_pipe()
@@ -63,10 +63,10 @@ public:
         if (::pipe(ends_) != 0)
             throw std::system_error(errno, std::generic_category(), "pipe");
     }
-    void send(event what) const
+    void send(event kind) const
     {
-        const message sent{::getpid(), what};
-        if (::write(ends_[1], &sent, sizeof sent) != sizeof sent)
+        const message notice{::getpid(), kind};
+        if (::write(ends_[1], &notice, sizeof notice) != sizeof notice)
             throw std::runtime_error("the supervisor does not listen");
     }
     message receive() const
