@@ -130,7 +130,7 @@ protected:
         co_await round_trip();
         for (std::size_t i = 0; i < claims.size(); ++i) {
             if (is_locked(claims[i]->key()) && find_lock_of(*claims[i]) == server_->locks.end())
-                co_return colock::create_all_outcome{.which = i, .why = try_store(*claims[i])};
+                co_return colock::create_all_outcome{.which = i, .refusal = try_store(*claims[i])};
         }
         colock::create_all_outcome outcome{.status = colock::create_status::granted};
         for (const auto& each : claims)

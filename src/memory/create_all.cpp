@@ -32,7 +32,7 @@ create_all_outcome store::create_all(const std::vector<claim_ptr>& claims)
     const auto guards = lock_shards_of(claims);
     for (std::size_t i = 0; i < claims.size(); ++i) {
         if (auto refusal = refuse_in(shard_of(claims[i]->key_hash()), *claims[i], now, after))
-            return {.status = create_status::busy, .which = i, .why = std::move(*refusal)};
+            return {.status = create_status::busy, .which = i, .refusal = std::move(*refusal)};
     }
     for (const auto& each : claims)
         outcome.fences.push_back(create_in(shard_of(each->key_hash()), each, now, after).fence);

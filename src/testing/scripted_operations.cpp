@@ -28,7 +28,7 @@ hand_over_outcome failed<hand_over_outcome>(const failure_ptr& failure)
 template <>
 create_all_outcome failed<create_all_outcome>(const failure_ptr& failure)
 {
-    return {.status = create_status::failed, .why = failed<create_outcome>(failure)};
+    return {.status = create_status::failed, .refusal = failed<create_outcome>(failure)};
 }
 
 template <class Outcome>
@@ -158,7 +158,7 @@ void scripted_adapter::execute(pending_call<Outcome> pending)
                 });
         } else if constexpr (std::is_same_v<Outcome, create_all_outcome>) {
             return pending.answer(
-                {.why = create_outcome::busy(pending.behavior.retry_after_, pending.behavior.holder_)});
+                {.refusal = create_outcome::busy(pending.behavior.retry_after_, pending.behavior.holder_)});
         }
         break;
     default:

@@ -57,8 +57,8 @@ COLOCK_CONTRACT_CASE(adapter, one_busy_lock_of_several_prevents_all_grants, &cap
         const auto all = make_exclusive_claims(keys);
         const auto outcome = env.check_all_refused(all);
         BOOST_TEST(outcome.which == taken);
-        BOOST_TEST((outcome.why.status == create_status::busy));
-        BOOST_TEST((outcome.why.retry_after <= env.short_ttl() * 100));
+        BOOST_TEST((outcome.refusal.status == create_status::busy));
+        BOOST_TEST((outcome.refusal.retry_after <= env.short_ttl() * 100));
         for (std::size_t i = 0; i < keys.size(); ++i) {
             env.check_not_held(all[i]);
             if (i == taken)
@@ -81,7 +81,7 @@ COLOCK_CONTRACT_CASE(adapter, refused_request_for_several_locks_names_the_holder
         .owner = std::make_shared<const owner_data>(owner_data{.owner = "someone", .host = "far"})});
     env.grant(holder);
     const auto all = make_exclusive_claims({"a", "b"});
-    const auto why = env.check_all_refused(all).why;
+    const auto why = env.check_all_refused(all).refusal;
     BOOST_TEST(why.holder == "someone");
     BOOST_TEST((why.holder_host.empty() || why.holder_host == "far"));
     // A lock that does not expire by itself has no time after which to try again.

@@ -81,7 +81,7 @@ COLOCK_REMOTE_CASE(late_create_of_several_never_causes_two_holders, &capabilitie
         env.link().hang_up();
         env.until([&] { return outcome.has_value(); });
         BOOST_TEST_REQUIRE(outcome->status == create_status::failed);
-        BOOST_TEST(outcome->why.error->code == errc::outcome_unknown);
+        BOOST_TEST(outcome->refusal.error->code == errc::outcome_unknown);
         claim->mark_in_doubt();
         claim_of_l->mark_in_doubt();
         if (!env.abandon_once(claim_of_l)) {

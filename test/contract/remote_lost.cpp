@@ -230,7 +230,7 @@ COLOCK_REMOTE_CASE(a_create_of_several_that_is_lost_leaves_no_orphans, &capabili
         env.link().cut(what);
         const auto outcome = env.create_all(all);
         BOOST_TEST_REQUIRE(outcome.status == create_status::failed);
-        BOOST_TEST(outcome.why.error->code == errc::outcome_unknown);
+        BOOST_TEST(outcome.refusal.error->code == errc::outcome_unknown);
         env.check_stored(what == lost_part::reply ? 3 : 0);
         for (const auto& each : all)
             each->mark_in_doubt();

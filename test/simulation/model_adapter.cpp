@@ -27,7 +27,7 @@ Outcome make_failed(const failure_ptr& why)
         outcome.created = create_outcome::failed(why);
     } else if constexpr (requires { outcome.which; }) {
         outcome.status = create_status::failed;
-        outcome.why = create_outcome::failed(why);
+        outcome.refusal = create_outcome::failed(why);
     } else {
         if constexpr (requires { outcome.status; })
             outcome.status = decltype(outcome.status)::failed;

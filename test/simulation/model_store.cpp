@@ -98,7 +98,7 @@ create_all_outcome model_store::create_all(const std::vector<claim_data>& wanted
         const holder* const conflict = is_held ? nullptr : find_conflict(at, wanted[n], now);
         if (conflict || (!is_held && must_queue(at, wanted[n], now)) || abandoned_.contains(wanted[n].token.bytes())) {
             result.which = n;
-            result.why = busy(conflict, now);
+            result.refusal = busy(conflict, now);
             return result;
         }
     }

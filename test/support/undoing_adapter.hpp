@@ -59,7 +59,7 @@ public:
                 for (const auto& each : claims)
                     each->mark_release_in_doubt();
                 outcome = {.status = create_status::failed,
-                    .why = create_outcome::failed(make_failure(errc::outcome_unknown, "the undo was not answered"))};
+                    .refusal = create_outcome::failed(make_failure(errc::outcome_unknown, "the undo was not answered"))};
             }
             done(std::move(outcome));
         });

@@ -211,10 +211,10 @@ struct create_all_outcome
     create_status status = create_status::busy;
     /// Granted: one fencing token per claim, in the order of the claims.
     std::vector<std::uint64_t> fences{};
-    /// Busy: the index of the claim that was refused. `why` contains its outcome.
+    /// Busy: the index of the claim that was refused. `refusal` contains its outcome.
     std::size_t which = 0;
     /// Busy or failed: the outcome of the claim that was refused, or of the whole request.
-    create_outcome why{};
+    create_outcome refusal{};
 };
 
 /// An operation on all locks of a group.

@@ -20,10 +20,10 @@ void deliver(const std::vector<record::ptr>& records, create_all_outcome&& outco
             records[i]->on_created(create_outcome::granted(i < outcome.fences.size() ? outcome.fences[i] : 0));
             break;
         case create_status::busy:
-            records[i]->on_refused(i == outcome.which ? &outcome.why : nullptr);
+            records[i]->on_refused(i == outcome.which ? &outcome.refusal : nullptr);
             break;
         case create_status::failed:
-            records[i]->on_created(create_outcome::failed(outcome.why.error));
+            records[i]->on_created(create_outcome::failed(outcome.refusal.error));
             break;
         }
     }
@@ -56,7 +56,7 @@ bool attempt_all(core& self, const std::vector<record::ptr>& records, bool is_re
     self.start_request(
         *records.front(), [&](adapter& backend) { backend.start_create_all(std::move(claims), std::move(done)); },
         [&](const failure_ptr& failure) {
-            deliver(records, {.status = create_status::failed, .why = create_outcome::failed(failure)});
+            deliver(records, {.status = create_status::failed, .refusal = create_outcome::failed(failure)});
         });
     return true;
 }

@@ -125,7 +125,7 @@ void adapter::start_listing(listing_request, completion<list_outcome> done)
 void adapter::start_create_all(std::vector<claim_ptr>, completion<create_all_outcome> done)
 {
     auto failure = detail::cannot(traits().name, "take several locks in one step");
-    done({.status = create_status::failed, .why = create_outcome::failed(std::move(failure))});
+    done({.status = create_status::failed, .refusal = create_outcome::failed(std::move(failure))});
 }
 
 void adapter::start_group(std::string, group_action, std::chrono::milliseconds, completion<group_outcome> done)

@@ -59,7 +59,7 @@ release_outcome release_failed(failure_ptr error)
 
 create_all_outcome create_all_failed(failure_ptr error)
 {
-    return {.status = create_status::failed, .why = create_outcome::failed(std::move(error))};
+    return {.status = create_status::failed, .refusal = create_outcome::failed(std::move(error))};
 }
 
 list_outcome list_failed(failure_ptr error)

@@ -179,7 +179,7 @@ private:
         auto& state = state_of(busy_claim);
         state.granted = false;
         note_answer(owner_, busy_claim, sent_on);
-        done_({.which = index, .why = busy(answer.at(2), answer.at(3))});
+        done_({.which = index, .refusal = busy(answer.at(2), answer.at(3))});
     }
 
     void failed(delivery status, failure_ptr failure) override
@@ -208,7 +208,7 @@ private:
     }
     void finish_failed(failure_ptr failure)
     {
-        done_({.status = create_status::failed, .why = create_outcome::failed(std::move(failure))});
+        done_({.status = create_status::failed, .refusal = create_outcome::failed(std::move(failure))});
     }
 
     const std::vector<claim_ptr> claims_;

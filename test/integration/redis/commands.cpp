@@ -156,7 +156,7 @@ BOOST_AUTO_TEST_CASE(a_used_up_fence_counter_is_reported_with_its_repair_and_wor
                 check(f.test_driver->create(claim));
                 check(f.test_driver->create(driver::shared("k")));
                 check(f.test_driver->create(driver::shared("k", 2)));
-                check(f.test_driver->create_all({driver::exclusive("k"), driver::exclusive("l")}).why);
+                check(f.test_driver->create_all({driver::exclusive("k"), driver::exclusive("l")}).refusal);
                 BOOST_TEST(f.raw({"EXISTS", "{colock}:k", "{colock}:l"}) == "0");
                 if (is_connected) {
                     check(f.test_driver->hand_over(held, next).created);

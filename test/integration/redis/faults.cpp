@@ -73,7 +73,7 @@ struct delayed_create
         client->test_driver.release_held(warm);
         between.hold();
         const auto outcome = which == asked::one ? client->test_driver.create(claim)
-                                                 : client->test_driver.create_all({claim, other}).why;
+                                                 : client->test_driver.create_all({claim, other}).refusal;
         BOOST_TEST(code_of(outcome) == errc::outcome_unknown);
         claim->mark_in_doubt();
         if (which == asked::both)

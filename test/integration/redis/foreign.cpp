@@ -135,7 +135,7 @@ void check_acquires_are_refused(served& f, foreign_key& theirs)
     }
     const auto several = f.test_driver->create_all({claim_of(lock_mode::exclusive), driver::exclusive("l")});
     BOOST_TEST((several.status == create_status::failed));
-    check_refused(several.why.error);
+    check_refused(several.refusal.error);
     theirs.check_unchanged("an acquire of several");
     BOOST_TEST(f.raw({"EXISTS", "{colock}:l"}) == "0");
 }

@@ -81,7 +81,7 @@ BOOST_AUTO_TEST_CASE(several_without_acceptable_fences_are_released)
     const auto all = eight();
     const auto outcome = f.test_driver->create_all(all);
     BOOST_TEST_REQUIRE((outcome.status == create_status::failed));
-    BOOST_TEST(outcome.why.error->code != errc::outcome_unknown);
+    BOOST_TEST(outcome.refusal.error->code != errc::outcome_unknown);
     check_none_stored(f, all);
     f.raw({"ACL", "SETUSER", "default", "+persist"});
     f.test_driver->grant_all(all);
@@ -94,8 +94,8 @@ BOOST_AUTO_TEST_CASE(several_with_a_foreign_key_are_refused_as_a_whole)
     f.raw({"LPUSH", "{colock}:k7", "x"});
     const auto outcome = f.test_driver->create_all(all);
     BOOST_TEST_REQUIRE((outcome.status == create_status::failed));
-    BOOST_TEST(outcome.why.error->code == errc::misconfigured_backend);
-    BOOST_TEST(outcome.why.error->detail.find("WRONGTYPE") != std::string::npos);
+    BOOST_TEST(outcome.refusal.error->code == errc::misconfigured_backend);
+    BOOST_TEST(outcome.refusal.error->detail.find("WRONGTYPE") != std::string::npos);
     BOOST_TEST(f.raw({"TYPE", "{colock}:k7"}) == "list");
     f.raw({"DEL", "{colock}:k7"});
     check_none_stored(f, all);
@@ -113,7 +113,7 @@ BOOST_AUTO_TEST_CASE(a_server_without_memory_refuses_several_and_nothing_is_take
     const auto all = eight();
     const auto outcome = f.test_driver->create_all(all);
     BOOST_TEST_REQUIRE((outcome.status == create_status::failed));
-    BOOST_TEST(outcome.why.error->code == errc::misconfigured_backend);
+    BOOST_TEST(outcome.refusal.error->code == errc::misconfigured_backend);
     f.raw({"CONFIG", "SET", "maxmemory", "0"});
     check_none_stored(f, all);
     f.test_driver->grant_all(all);
@@ -136,7 +136,7 @@ BOOST_AUTO_TEST_CASE(the_plain_layout_takes_several_one_after_the_other)
     BOOST_TEST(!f.test_driver->backend().traits().capabilities.create_all);
     const auto outcome = f.test_driver->create_all(eight());
     BOOST_TEST_REQUIRE((outcome.status == create_status::failed));
-    BOOST_TEST(outcome.why.error->code == errc::unsupported);
+    BOOST_TEST(outcome.refusal.error->code == errc::unsupported);
     locker locks(f.test_driver->shared_backend());
     auto group = run_coro(f.io, locks.acquire_all({"b", "a"}));
     BOOST_TEST(group.held());

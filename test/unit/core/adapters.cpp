@@ -309,7 +309,7 @@ BOOST_AUTO_TEST_CASE(unsupported_operation_is_refused)
     int ended = 0;
     backend->start_create_all({claim}, [&](const create_all_outcome& outcome) {
         BOOST_TEST((outcome.status == create_status::failed));
-        BOOST_TEST(refused(outcome.why.error));
+        BOOST_TEST(refused(outcome.refusal.error));
         ++ended;
     });
     backend->start_group("g", group_action::release, 0ms, [&](const group_outcome& outcome) {
