@@ -50,9 +50,9 @@ rate run_driver(const workload& load, const std::string& value)
 {
     asio::io_context io{1};
     redis::connection connection(io.get_executor(), redis::logger(redis::logger::level::disabled));
-    redis::config where;
-    where.addr = {load.host, load.port};
-    connection.async_run(where, asio::detached);
+    redis::config config;
+    config.addr = {load.host, load.port};
+    connection.async_run(config, asio::detached);
     const auto found = run_workers(io, load,
         [&](progress& counted, std::size_t key) { return repeat_pairs(connection, load, value, counted, key); });
     connection.cancel();

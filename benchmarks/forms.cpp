@@ -45,33 +45,33 @@ struct form
     std::vector<double> cpu_us{};
 };
 
-std::vector<form> forms_of(const colock::locker& by)
+std::vector<form> forms_of(const colock::locker& locker)
 {
     return {
         {"acquire, release",
-            [&by](const std::string& key) -> asio::awaitable<void> {
-                auto held = co_await by.acquire(key);
+            [&locker](const std::string& key) -> asio::awaitable<void> {
+                auto held = co_await locker.acquire(key);
                 co_await held.release();
             }},
         {"with_lock, empty function",
-            [&by](const std::string& key) -> asio::awaitable<void> { co_await by.with_lock(key, [] {}); }},
+            [&locker](const std::string& key) -> asio::awaitable<void> { co_await locker.with_lock(key, [] {}); }},
         {"with_lock, empty coroutine",
-            [&by](const std::string& key) -> asio::awaitable<void> {
-                co_await by.with_lock(key, []() -> asio::awaitable<void> { co_return; });
+            [&locker](const std::string& key) -> asio::awaitable<void> {
+                co_await locker.with_lock(key, []() -> asio::awaitable<void> { co_return; });
             }},
         {"acquire with total_time, release",
-            [&by](const std::string& key) -> asio::awaitable<void> {
-                auto held = co_await by.acquire(key, {.retry = colock::within(30s)});
+            [&locker](const std::string& key) -> asio::awaitable<void> {
+                auto held = co_await locker.acquire(key, {.retry = colock::within(30s)});
                 co_await held.release();
             }},
         {"async_acquire, async_release",
-            [&by](const std::string& key) -> asio::awaitable<void> {
-                auto held = co_await by.async_acquire(key);
+            [&locker](const std::string& key) -> asio::awaitable<void> {
+                auto held = co_await locker.async_acquire(key);
                 co_await held.async_release();
             }},
         {"async_acquire under cancel_after, release",
-            [&by](const std::string& key) -> asio::awaitable<void> {
-                auto held = co_await by.async_acquire(key, asio::cancel_after(30s));
+            [&locker](const std::string& key) -> asio::awaitable<void> {
+                auto held = co_await locker.async_acquire(key, asio::cancel_after(30s));
                 co_await held.release();
             }},
         {"Asio: post",
@@ -105,7 +105,7 @@ void measure_forms(const options& settings, report& results)
     }
     results.begin("The forms of a lock, 1000 in flight, each on keys of its own: the client's CPU per pair, " +
                   describe_rounds(settings.rounds));
-    const auto median_over_rounds = [&](std::size_t which) { return median(forms[which].cpu_us); };
+    const auto median_over_rounds = [&](std::size_t index) { return median(forms[index].cpu_us); };
     for (const form& each : forms)
         results.add({each.name, median(each.cpu_us), "us"});
     const double bare = median_over_rounds(0);

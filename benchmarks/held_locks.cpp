@@ -103,16 +103,16 @@ void measure_held_locks(
         const auto name = std::to_string(size) + " keys, ";
         // The allocator merges the small blocks of many ended requests at once. The time for this grows with their
         // number.
-        const double wanted = size > 3'000 ? 10.0 : 5.0;
+        const double limit = size > 3'000 ? 10.0 : 5.0;
         holders all(at, url, size);
-        add(results, name + "all are acquired for the first time", all.acquire_all(), wanted);
-        add(results, name + "all are released", all.release_all(), wanted);
-        add(results, name + "all are acquired again", all.acquire_all(), wanted);
+        add(results, name + "all are acquired for the first time", all.acquire_all(), limit);
+        add(results, name + "all are released", all.release_all(), limit);
+        add(results, name + "all are acquired again", all.acquire_all(), limit);
         static_cast<void>(all.release_all());
         add(results, name + "all are requested while the server is unreachable", all.acquire_while_unreachable(),
-            wanted);
-        add(results, name + "all are acquired after the reconnect", all.acquire_after_reconnect(), wanted);
-        add(results, name + "shutdown while all are held", all.shut_down(), wanted);
+            limit);
+        add(results, name + "all are acquired after the reconnect", all.acquire_after_reconnect(), limit);
+        add(results, name + "shutdown while all are held", all.shut_down(), limit);
     }
 }
 

@@ -95,8 +95,8 @@ struct stored_locks
         std::optional<Answer> result;
         asio::co_spawn(
             io,
-            [](asio::awaitable<Answer> work, std::optional<Answer>& into) -> asio::awaitable<void> {
-                into.emplace(co_await std::move(work));
+            [](asio::awaitable<Answer> work, std::optional<Answer>& answer) -> asio::awaitable<void> {
+                answer.emplace(co_await std::move(work));
             }(std::move(operation), result),
             rethrow);
         const auto took = longest_handler(io, [&] { return !result; });

@@ -120,9 +120,9 @@ double time_per_group(std::size_t count)
     memory_locker env;
     std::vector<colock::lock_group> groups;
     run_until_done(env.io,
-        [](colock::locker by, std::size_t size, std::vector<colock::lock_group>& made) -> asio::awaitable<void> {
+        [](colock::locker locker, std::size_t size, std::vector<colock::lock_group>& result) -> asio::awaitable<void> {
             for (std::size_t n = 0; n < size; ++n)
-                made.push_back(co_await by.acquire_all({"a" + std::to_string(n), "b" + std::to_string(n)}));
+                result.push_back(co_await locker.acquire_all({"a" + std::to_string(n), "b" + std::to_string(n)}));
         }(env.locker, count, groups));
     std::size_t lost_count = 0;
     for (auto& each : groups)
@@ -168,14 +168,14 @@ double pairs_of_threads(std::size_t count, std::chrono::duration<double> time)
     const colock::locker shared(colock::memory::make_adapter(home.get_executor()));
     std::atomic<bool> stopping = false;
     std::atomic<std::uint64_t> pairs = 0;
-    const auto work = [&](colock::locker by, std::size_t number) -> asio::awaitable<void> {
+    const auto work = [&](colock::locker locker, std::size_t number) -> asio::awaitable<void> {
         constexpr std::size_t key_count = 64;
         std::vector<std::string> keys;
         for (std::size_t i = 0; i < key_count; ++i)
             keys.push_back("thread " + std::to_string(number) + ", key " + std::to_string(i));
         std::uint64_t done = 0;
         for (; !stopping; ++done) {
-            auto held = co_await by.acquire(keys[done % key_count]);
+            auto held = co_await locker.acquire(keys[done % key_count]);
             co_await held.release();
         }
         pairs += done;

@@ -101,11 +101,12 @@ asio::awaitable<void> hand_off(
         bool done = false;
         asio::co_spawn(
             pause.get_executor(),
-            [](colock::locker by, std::chrono::steady_clock::time_point& at, bool& ended) -> asio::awaitable<void> {
-                auto next = co_await by.acquire("hand-off");
+            [](colock::locker locker, std::chrono::steady_clock::time_point& at,
+                bool& is_done) -> asio::awaitable<void> {
+                auto next = co_await locker.acquire("hand-off");
                 at = std::chrono::steady_clock::now();
                 co_await next.release();
-                ended = true;
+                is_done = true;
             }(theirs, granted, done),
             asio::detached);
         // The waiter has checked the lock twice, and now waits for the event.
@@ -153,28 +154,29 @@ void measure_contention(const options& settings, report& results)
     const colock::locker theirs(colock::make_adapter(io.get_executor(), settings.backend, tools::built_backends()));
     constexpr std::size_t waiters = 1000;
     std::size_t granted = 0;
-    run_until_done(io, [](colock::locker holder, colock::locker waiting, std::size_t& ended) -> asio::awaitable<void> {
-        auto held = co_await holder.acquire("queue");
-        for (std::size_t i = 0; i < waiters; ++i)
-            asio::co_spawn(
-                co_await asio::this_coro::executor,
-                [](colock::locker by, std::size_t& count) -> asio::awaitable<void> {
-                    auto mine = co_await by.acquire("queue");
-                    co_await mine.release();
-                    ++count;
-                }(waiting, ended),
-                asio::detached);
-        asio::steady_timer pause(co_await asio::this_coro::executor);
-        while (waiting.stats().waiting < waiters) {
-            pause.expires_after(1ms);
-            co_await pause.async_wait();
-        }
-        co_await held.release();
-        while (ended < waiters) {
-            pause.expires_after(1ms);
-            co_await pause.async_wait();
-        }
-    }(ours, theirs, granted));
+    run_until_done(
+        io, [](colock::locker holder, colock::locker waiting, std::size_t& grant_count) -> asio::awaitable<void> {
+            auto held = co_await holder.acquire("queue");
+            for (std::size_t i = 0; i < waiters; ++i)
+                asio::co_spawn(
+                    co_await asio::this_coro::executor,
+                    [](colock::locker locker, std::size_t& count) -> asio::awaitable<void> {
+                        auto mine = co_await locker.acquire("queue");
+                        co_await mine.release();
+                        ++count;
+                    }(waiting, grant_count),
+                    asio::detached);
+            asio::steady_timer pause(co_await asio::this_coro::executor);
+            while (waiting.stats().waiting < waiters) {
+                pause.expires_after(1ms);
+                co_await pause.async_wait();
+            }
+            co_await held.release();
+            while (grant_count < waiters) {
+                pause.expires_after(1ms);
+                co_await pause.async_wait();
+            }
+        }(ours, theirs, granted));
     const auto counted = theirs.stats();
     results.begin("MongoDB: 1000 waiters of one process on one key");
     results.add({"attempts for each grant", static_cast<double>(counted.attempts) / static_cast<double>(counted.grants),
@@ -182,19 +184,20 @@ void measure_contention(const options& settings, report& results)
 }
 
 /// Acquires and releases a number of locks on `keys` keys at the same time.
-asio::awaitable<void> take_all(colock::locker by, colock::acquire_options how, std::size_t keys, std::size_t& left)
+asio::awaitable<void> take_all(
+    colock::locker locker, colock::acquire_options options, std::size_t keys, std::size_t& left)
 {
     constexpr std::size_t locks = 300;
     left = locks;
     for (std::size_t i = 0; i < locks; ++i)
         asio::co_spawn(
             co_await asio::this_coro::executor,
-            [](colock::locker one, std::string key, colock::acquire_options chosen,
+            [](colock::locker one, std::string key, colock::acquire_options reader_options,
                 std::size_t& open) -> asio::awaitable<void> {
-                auto held = co_await one.acquire(std::move(key), std::move(chosen));
+                auto held = co_await one.acquire(std::move(key), std::move(reader_options));
                 co_await held.release();
                 --open;
-            }(by, "readers-" + std::to_string(i % keys), how, left),
+            }(locker, "readers-" + std::to_string(i % keys), options, left),
             asio::detached);
     asio::steady_timer pause(co_await asio::this_coro::executor);
     while (left > 0) {
@@ -208,12 +211,12 @@ void measure_readers(const options& settings, report& results)
 {
     asio::io_context io{1};
     const colock::locker ours(colock::make_adapter(io.get_executor(), settings.backend, tools::built_backends()));
-    const auto shortest = [&](const colock::acquire_options& how, std::size_t keys) {
+    const auto shortest = [&](const colock::acquire_options& options, std::size_t keys) {
         auto best = std::chrono::steady_clock::duration::max();
         for (int i = 0; i < 5; ++i) {
             std::size_t left = 0;
             const auto begun = std::chrono::steady_clock::now();
-            run_until_done(io, take_all(ours, how, keys, left));
+            run_until_done(io, take_all(ours, options, keys, left));
             best = std::min(best, std::chrono::steady_clock::now() - begun);
         }
         return std::chrono::duration<double, std::milli>(best).count();

@@ -40,18 +40,18 @@ void measure_waiter(const options& settings, report& results)
 }
 
 /// Starts operations repeatedly until all connections are open.
-void open_all(asio::io_context& io, const colock::locker& by, std::size_t connections)
+void open_all(asio::io_context& io, const colock::locker& locker, std::size_t connections)
 {
     for (int round = 0; round < 5; ++round) {
         std::size_t running = 4 * connections;
         for (std::size_t i = 0; i < 4 * connections; ++i) {
             asio::co_spawn(
                 io,
-                [](colock::locker through, std::string key, std::size_t& left) -> asio::awaitable<void> {
+                [](colock::locker one, std::string key, std::size_t& left) -> asio::awaitable<void> {
                     // is_locked() is used because acquires at the same time would share two connections.
-                    static_cast<void>(co_await through.is_locked(std::move(key)));
+                    static_cast<void>(co_await one.is_locked(std::move(key)));
                     --left;
-                }(by, "connection:" + std::to_string(i), running),
+                }(locker, "connection:" + std::to_string(i), running),
                 asio::detached);
         }
         while (running > 0) {
@@ -65,9 +65,9 @@ void open_all(asio::io_context& io, const colock::locker& by, std::size_t connec
 double resident_with(const options& settings, std::size_t connections)
 {
     asio::io_context io{1};
-    const colock::locker by(colock::mongo::make_adapter(
+    const colock::locker locker(colock::mongo::make_adapter(
         io.get_executor(), {.url = settings.backend, .idle_timeout = 1min, .connections = connections}));
-    open_all(io, by, connections);
+    open_all(io, locker, connections);
     malloc_trim(0);
     return static_cast<double>(resident_bytes());
 }

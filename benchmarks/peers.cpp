@@ -31,11 +31,11 @@ namespace {
 asio::awaitable<void> work(
     colock::locker locker, const workload& load, colock::lock_mode mode, progress& counted, std::size_t number)
 {
-    const colock::acquire_options how{.mode = mode};
+    const colock::acquire_options options{.mode = mode};
     for (std::size_t key = number % load.keys; !counted.stopping; key = load.next(key)) {
         const auto start =
             load.contended() ? std::chrono::steady_clock::now() : std::chrono::steady_clock::time_point();
-        colock::lock lock = co_await locker.acquire(workload::name(key), how);
+        colock::lock lock = co_await locker.acquire(workload::name(key), options);
         co_await lock.release();
         ++counted.pairs;
         if (load.contended())
@@ -215,31 +215,31 @@ std::string describe_rounds(std::size_t rounds, std::size_t turns)
     return turns == 1 ? all : all + " of " + std::to_string(turns) + " turns";
 }
 
-double median_over_rounds(const candidate& which, const std::function<double(const rate&)>& use)
+double median_over_rounds(const candidate& program, const std::function<double(const rate&)>& use)
 {
     std::vector<double> values;
-    for (const rate& each : which.found)
+    for (const rate& each : program.found)
         values.push_back(use(each));
     return median(std::move(values));
 }
 
-double speed(const candidate& which)
+double speed(const candidate& program)
 {
-    return median_over_rounds(which, [](const rate& each) { return each.pairs_per_second; });
+    return median_over_rounds(program, [](const rate& each) { return each.pairs_per_second; });
 }
 
-double ratio(const candidate& which, const candidate& to)
+double ratio(const candidate& program, const candidate& base)
 {
     std::vector<double> values;
-    for (std::size_t round = 0; round < which.found.size(); ++round)
-        values.push_back(which.found[round].pairs_per_second / to.found[round].pairs_per_second);
+    for (std::size_t round = 0; round < program.found.size(); ++round)
+        values.push_back(program.found[round].pairs_per_second / base.found[round].pairs_per_second);
     return median(std::move(values));
 }
 
-double cpu_bound_rate(const candidate& which)
+double cpu_bound_rate(const candidate& program)
 {
     return median_over_rounds(
-        which, [](const rate& each) { return 1e6 / std::max(each.cpu_us_per_pair, each.server_us_per_pair); });
+        program, [](const rate& each) { return 1e6 / std::max(each.cpu_us_per_pair, each.server_us_per_pair); });
 }
 
 const candidate& first(const std::vector<candidate>& candidates, candidate::kind is)
@@ -256,12 +256,12 @@ const candidate* best_peer(const std::vector<candidate>& candidates)
     return best;
 }
 
-void add_costs(const candidate& which, report& results, std::optional<double> limit)
+void add_costs(const candidate& program, report& results, std::optional<double> limit)
 {
-    results.add({which.name + ", CPU per pair",
-        median_over_rounds(which, [](const rate& round) { return round.cpu_us_per_pair; }), "us", limit});
-    results.add({which.name + ", the server's CPU per pair",
-        median_over_rounds(which, [](const rate& round) { return round.server_us_per_pair; }), "us"});
+    results.add({program.name + ", CPU per pair",
+        median_over_rounds(program, [](const rate& round) { return round.cpu_us_per_pair; }), "us", limit});
+    results.add({program.name + ", the server's CPU per pair",
+        median_over_rounds(program, [](const rate& round) { return round.server_us_per_pair; }), "us"});
 }
 
 } // namespace bench

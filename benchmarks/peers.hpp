@@ -75,20 +75,20 @@ void run_rounds(const workload& load, std::vector<candidate>& candidates, std::s
 [[nodiscard]] std::string describe_rounds(std::size_t rounds, std::size_t turns = 1);
 
 /// Returns the median of `use` over the rates of all rounds.
-[[nodiscard]] double median_over_rounds(const candidate& which, const std::function<double(const rate&)>& use);
-[[nodiscard]] double speed(const candidate& which);
+[[nodiscard]] double median_over_rounds(const candidate& program, const std::function<double(const rate&)>& use);
+[[nodiscard]] double speed(const candidate& program);
 /// Returns the median ratio of the two rates. They are compared round by round, because the load of the machine in a
 /// round affects both.
-[[nodiscard]] double ratio(const candidate& which, const candidate& to);
+[[nodiscard]] double ratio(const candidate& program, const candidate& base);
 /// Returns the rate if client and server have a processor each: the slower of the two limits the rate. Other load of
 /// the machine hardly affects this number.
-[[nodiscard]] double cpu_bound_rate(const candidate& which);
+[[nodiscard]] double cpu_bound_rate(const candidate& program);
 
 [[nodiscard]] const candidate& first(const std::vector<candidate>& candidates, candidate::kind is);
 /// Returns null if there is no peer.
 [[nodiscard]] const candidate* best_peer(const std::vector<candidate>& candidates);
 
 /// Adds the CPU time of client and server per pair to the report.
-void add_costs(const candidate& which, report& results, std::optional<double> limit = {});
+void add_costs(const candidate& program, report& results, std::optional<double> limit = {});
 
 } // namespace bench

@@ -49,10 +49,10 @@ mg::document run_command(mongoc_client_t& client, const mg::document& command)
 
 /// Sends the same command as colock.
 void update(mongoc_client_t& client, const mg::settings& config, const mg::command_template& statement,
-    mg::command_template::values with)
+    mg::command_template::values values)
 {
     mg::batch_update one(config);
-    one.add([&](bson_t& to) { statement.append_to(to, with); });
+    one.add([&](bson_t& to) { statement.append_to(to, values); });
     const mg::statement_errors errors(run_command(client, one.take()));
     if (errors.find(0) || !errors.accounts_for(1))
         throw std::runtime_error("libmongoc on threads: the server refused a statement");

@@ -47,15 +47,15 @@ asio::awaitable<zk::reply> answer_of(Start start)
     return asio::async_initiate<const asio::use_awaitable_t<>, void(zk::reply)>(
         [](auto handler, Start begin) {
             begin(zk::reply_handler(
-                [then = std::move(handler)](zk::reply got) mutable { std::move(then)(std::move(got)); }));
+                [then = std::move(handler)](zk::reply reply) mutable { std::move(then)(std::move(reply)); }));
         },
         asio::use_awaitable, std::move(start));
 }
 
-void expect(const zk::reply& got, bool may_exist = false)
+void expect(const zk::reply& reply, bool may_exist = false)
 {
-    if (!got.ok() && !(may_exist && got.outcome == zk::status::node_exists))
-        throw std::runtime_error("the raw loop was refused by code " + std::to_string(got.code));
+    if (!reply.ok() && !(may_exist && reply.outcome == zk::status::node_exists))
+        throw std::runtime_error("the raw loop was refused by code " + std::to_string(reply.code));
 }
 
 /// Data and a node name of the same size as those of colock's nodes.
@@ -67,30 +67,31 @@ std::string folder_of(std::size_t key)
     return "/colock/raw/" + workload::name(key);
 }
 
-asio::awaitable<void> make_folder(zk::requests& by, std::size_t key)
+asio::awaitable<void> make_folder(zk::requests& requests, std::size_t key)
 {
-    expect(co_await answer_of([&by, folder = folder_of(key)](zk::reply_handler done) {
-        by.create(folder, {}, zk::node_kind::container, std::move(done));
+    expect(co_await answer_of([&requests, folder = folder_of(key)](zk::reply_handler done) {
+        requests.create(folder, {}, zk::node_kind::container, std::move(done));
     }),
         true);
 }
 
-asio::awaitable<void> drive(zk::requests& by, const workload& load, progress& counted, std::size_t key)
+asio::awaitable<void> drive(zk::requests& requests, const workload& load, progress& counted, std::size_t key)
 {
     for (std::size_t each = key; each < load.keys; each += load.in_flight)
-        co_await make_folder(by, each);
+        co_await make_folder(requests, each);
     for (; !counted.stopping; key = load.next(key)) {
-        const auto made = co_await answer_of([&by, path = folder_of(key) + '/' + node_name](zk::reply_handler done) {
-            by.create(path, node_data, zk::node_kind::ephemeral_sequential, std::move(done));
-        });
+        const auto reply =
+            co_await answer_of([&requests, path = folder_of(key) + '/' + node_name](zk::reply_handler done) {
+                requests.create(path, node_data, zk::node_kind::ephemeral_sequential, std::move(done));
+            });
         // The server deletes empty containers once a minute.
-        if (made.outcome == zk::status::no_node) {
-            co_await make_folder(by, key);
+        if (reply.outcome == zk::status::no_node) {
+            co_await make_folder(requests, key);
             continue;
         }
-        expect(made);
-        expect(
-            co_await answer_of([&by, &path = made.text](zk::reply_handler done) { by.remove(path, std::move(done)); }));
+        expect(reply);
+        expect(co_await answer_of(
+            [&requests, &path = reply.text](zk::reply_handler done) { requests.remove(path, std::move(done)); }));
         ++counted.pairs;
     }
 }
@@ -135,13 +136,13 @@ struct raw_session
     std::shared_ptr<zk::session> talk;
 };
 
-asio::awaitable<void> time_writes(zk::requests& by, std::size_t wanted, std::vector<double>& taken)
+asio::awaitable<void> time_writes(zk::requests& requests, std::size_t count, std::vector<double>& taken)
 {
     using clock = std::chrono::steady_clock;
-    while (taken.size() < wanted) {
+    while (taken.size() < count) {
         const auto start = clock::now();
-        expect(
-            co_await answer_of([&by](zk::reply_handler done) { by.write("/colock/raw", node_data, std::move(done)); }));
+        expect(co_await answer_of(
+            [&requests](zk::reply_handler done) { requests.write("/colock/raw", node_data, std::move(done)); }));
         taken.push_back(std::chrono::duration<double, std::milli>(clock::now() - start).count());
     }
 }

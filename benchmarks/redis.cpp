@@ -26,9 +26,9 @@ std::string stored_value(const std::string& url, const workload& load)
     asio::io_context io{1};
     const colock::locker impatient(colock::make_adapter(io.get_executor(), url, tools::built_backends()),
         {.retry = colock::retry_policy::never()});
-    run_until_done(io, [](colock::locker probe, const workload& where, std::string& found) -> asio::awaitable<void> {
+    run_until_done(io, [](colock::locker probe, const workload& at, std::string& found) -> asio::awaitable<void> {
         colock::lock lock = co_await probe.acquire("load:probe");
-        found = stored_at(where, "{colock}:load:probe");
+        found = stored_at(at, "{colock}:load:probe");
         co_await lock.release();
     }(impatient, load, value));
     return value;

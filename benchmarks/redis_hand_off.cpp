@@ -147,7 +147,7 @@ void measure_redis_hand_off(const workload& at, const options& settings, report&
     const colock::testing::temporary_folder folder;
     const auto turns_file = folder / "turns";
 
-    const auto wanted = std::max<std::size_t>(static_cast<std::size_t>(settings.seconds * 100.0), 20);
+    const auto turn_count = std::max<std::size_t>(static_cast<std::size_t>(settings.seconds * 100.0), 20);
     std::vector<turn> ours;
     std::vector<clock::duration> round_trips;
     {
@@ -156,7 +156,7 @@ void measure_redis_hand_off(const workload& at, const options& settings, report&
         run_turns(url, [&](const turn& now, const auto& pings) {
             ours.push_back(now);
             round_trips.insert(round_trips.end(), pings.begin(), pings.end());
-            return ours.size() < wanted;
+            return ours.size() < turn_count;
         });
     }
     const auto theirs = read_turns(turns_file);
@@ -164,7 +164,7 @@ void measure_redis_hand_off(const workload& at, const options& settings, report&
     auto times = hand_offs(ours, theirs);
     const auto back = hand_offs(theirs, ours);
     times.insert(times.end(), back.begin(), back.end());
-    if (times.size() < wanted / 2)
+    if (times.size() < turn_count / 2)
         throw std::runtime_error("the other process had hardly a turn");
 
     const auto milliseconds = [](clock::duration time) {

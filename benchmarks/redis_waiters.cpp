@@ -44,10 +44,10 @@ public:
     void stop()
     {
         redis_connection(at_.host, at_.port).ask({"ECHO", "end of count"});
-        for (bool ended = false; !ended;)
+        for (bool is_complete = false; !is_complete;)
             monitor_.read_lines([&](std::string_view line) {
-                ended = ended || line.find("\"end of count\"") != line.npos;
-                if (!ended && line.find("] \"PING\"") == line.npos)
+                is_complete = is_complete || line.find("\"end of count\"") != line.npos;
+                if (!is_complete && line.find("] \"PING\"") == line.npos)
                     ++(line.find(" lua] ") == line.npos ? by_clients : in_scripts);
             });
     }

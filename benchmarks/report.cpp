@@ -131,10 +131,11 @@ std::string report::json() const
     return json::serialize(json::object{{"facts", std::move(facts)}, {"sections", std::move(sections)}});
 }
 
-bool report::missed(kind how) const
+bool report::missed(kind type) const
 {
-    return std::ranges::any_of(sections_, [how](const section& part) {
-        return std::ranges::any_of(part.rows, [how](const measurement& row) { return row.how == how && !row.met(); });
+    return std::ranges::any_of(sections_, [type](const section& part) {
+        return std::ranges::any_of(
+            part.rows, [type](const measurement& row) { return row.type == type && !row.met(); });
     });
 }
 

@@ -27,7 +27,7 @@ struct measurement
     std::string unit;
     /// The upper limit.
     std::optional<double> limit{};
-    kind how = kind::timed;
+    kind type = kind::timed;
     /// The lower limit.
     std::optional<double> lower_limit{};
 
@@ -67,7 +67,7 @@ public:
     [[nodiscard]] std::string json() const;
     [[nodiscard]] std::string markdown() const;
     /// Returns whether a limit of a row of this kind was missed.
-    [[nodiscard]] bool missed(kind how) const;
+    [[nodiscard]] bool missed(kind type) const;
     /// Returns the rows with this unit in sections whose name begins with the prefix.
     [[nodiscard]] std::vector<std::pair<std::string, double>> rows(
         std::string_view section_prefix, std::string_view unit) const;

@@ -83,9 +83,9 @@ public:
     std::vector<double> all_grants{};
 
 private:
-    static asio::awaitable<void> hold_until_fail_over(fail_over& self, colock::locker by)
+    static asio::awaitable<void> hold_until_fail_over(fail_over& self, colock::locker locker)
     {
-        colock::lock held = co_await by.acquire(key);
+        colock::lock held = co_await locker.acquire(key);
         self.granted_.push_back(clock::now());
         while (!self.leader_died_)
             co_await short_pause();

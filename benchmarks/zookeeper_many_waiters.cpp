@@ -101,9 +101,9 @@ private:
         self.held_ = co_await self.holder_->acquire("queue", {.ttl = 0ms});
     }
     static asio::awaitable<void> wait(
-        queue_for_one_key& self, colock::locker by, colock::acquire_options options, std::chrono::milliseconds hold)
+        queue_for_one_key& self, colock::locker locker, colock::acquire_options options, std::chrono::milliseconds hold)
     {
-        colock::lock lock = co_await by.acquire("queue", options);
+        colock::lock lock = co_await locker.acquire("queue", options);
         if (hold > 0ms) {
             asio::steady_timer timer(co_await asio::this_coro::executor, hold);
             co_await timer.async_wait();

@@ -38,17 +38,17 @@ struct reconnections final : colock::observer
 };
 
 asio::awaitable<void> acquire_some(
-    colock::locker by, std::size_t begin, std::size_t end, std::vector<colock::lock>& held)
+    colock::locker locker, std::size_t begin, std::size_t end, std::vector<colock::lock>& held)
 {
     for (std::size_t i = begin; i < end; ++i)
-        held.push_back(co_await by.acquire("resumed:" + std::to_string(i), {.ttl = 0ms}));
+        held.push_back(co_await locker.acquire("resumed:" + std::to_string(i), {.ttl = 0ms}));
 }
 
 /// Waits until the locks that were let go are released. The operations of a client begin in order.
-asio::awaitable<void> release_all(colock::locker by, std::vector<colock::lock>& held)
+asio::awaitable<void> release_all(colock::locker locker, std::vector<colock::lock>& held)
 {
     held.clear();
-    colock::lock last = co_await by.acquire("resumed:last");
+    colock::lock last = co_await locker.acquire("resumed:last");
     co_await last.release();
 }
 
@@ -61,8 +61,8 @@ double time_resumptions(const workload& at, std::size_t size)
     colock::testing::toxiproxy link(static_cast<std::uint16_t>(std::stoi(at.port)));
     asio::io_context io{1};
     const auto seen = std::make_shared<reconnections>();
-    const colock::locker by(colock::make_adapter(io.get_executor(),
-                                "zookeeper://127.0.0.1:" + std::to_string(link.port()), tools::built_backends()),
+    const colock::locker locker(colock::make_adapter(io.get_executor(),
+                                    "zookeeper://127.0.0.1:" + std::to_string(link.port()), tools::built_backends()),
         colock::locker_options{.observer = seen});
     std::vector<double> found;
     std::vector<colock::lock> held;
@@ -70,7 +70,7 @@ double time_resumptions(const workload& at, std::size_t size)
         io.restart();
         const auto part = (size + in_flight - 1) / in_flight;
         for (std::size_t begin = 0; begin < size; begin += part)
-            asio::co_spawn(io, acquire_some(by, begin, std::min(begin + part, size), held), asio::detached);
+            asio::co_spawn(io, acquire_some(locker, begin, std::min(begin + part, size), held), asio::detached);
         while (held.size() < size)
             io.run_one();
         // The context does not run in between, so the first attempt to connect succeeds.
@@ -80,7 +80,7 @@ double time_resumptions(const workload& at, std::size_t size)
         for (const auto before = seen->count; seen->count == before;)
             io.run_one();
         found.push_back(std::chrono::duration<double, std::milli>(clock::now() - start).count());
-        run_until_done(io, release_all(by, held));
+        run_until_done(io, release_all(locker, held));
     }
     return median(found);
 }

@@ -42,11 +42,11 @@ struct times
     clock::time_point released{};
 };
 
-asio::awaitable<void> time_pairs(colock::locker by, std::size_t count, times& found)
+asio::awaitable<void> time_pairs(colock::locker locker, std::size_t count, times& found)
 {
     for (std::size_t i = 0; i <= count; ++i) {
         auto start = clock::now();
-        colock::lock lock = co_await by.acquire("alone");
+        colock::lock lock = co_await locker.acquire("alone");
         // The first acquire of a key also creates the folder of the key.
         if (i > 0)
             found.acquire.push_back(since(start));
@@ -59,11 +59,11 @@ asio::awaitable<void> time_pairs(colock::locker by, std::size_t count, times& fo
 
 /// Acquires and releases the key `count` times, and records the times from the previous release to the grant. The
 /// other coroutine waits whenever this one holds the lock.
-asio::awaitable<void> acquire_alternately(colock::locker by, std::string key, std::size_t count, times& found)
+asio::awaitable<void> acquire_alternately(colock::locker locker, std::string key, std::size_t count, times& found)
 {
     asio::steady_timer timer(co_await asio::this_coro::executor);
     for (std::size_t i = 0; i < count; ++i) {
-        colock::lock lock = co_await by.acquire(key);
+        colock::lock lock = co_await locker.acquire(key);
         if (found.released != clock::time_point())
             found.hand_off.push_back(since(found.released));
         timer.expires_after(link_ms * 5 * 1ms);

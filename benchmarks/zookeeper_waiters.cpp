@@ -31,8 +31,8 @@ struct server_counts
         asio::connect(socket, asio::ip::tcp::resolver(io).resolve(at.host, at.port));
         asio::write(socket, asio::buffer(std::string_view("mntr")));
         std::string text;
-        boost::system::error_code ended;
-        asio::read(socket, asio::dynamic_buffer(text), ended);
+        boost::system::error_code error;
+        asio::read(socket, asio::dynamic_buffer(text), error);
         requests = number(text, "\nzk_packets_received\t");
         events = number(text, "\nzk_packets_sent\t") - requests;
         lock_nodes = number(text, "\nzk_ephemerals_count\t") - number(text, "\nzk_global_sessions\t");
@@ -58,9 +58,9 @@ void count_pairs(const workload& at, const options& settings, report& results)
     constexpr int pairs = 1000;
     asio::io_context io{1};
     const colock::locker locker(colock::make_adapter(io.get_executor(), settings.backend, tools::built_backends()));
-    const auto work = [](colock::locker by, int count) -> asio::awaitable<void> {
+    const auto work = [](colock::locker one, int count) -> asio::awaitable<void> {
         for (int i = 0; i < count; ++i) {
-            colock::lock lock = co_await by.acquire(workload::name(static_cast<std::size_t>(i % 10)));
+            colock::lock lock = co_await one.acquire(workload::name(static_cast<std::size_t>(i % 10)));
             co_await lock.release();
         }
     };
@@ -79,15 +79,15 @@ void count_hand_offs(
     constexpr std::uint64_t releases = 1000;
     contention waiting(settings.backend, lockers);
     waiting.hold();
-    const auto wanted = static_cast<double>(lockers + 1);
-    waiting.start_waiters(waiters / lockers, [&] { return server_counts(at).lock_nodes >= wanted; });
+    const auto node_count = static_cast<double>(lockers + 1);
+    waiting.start_waiters(waiters / lockers, [&] { return server_counts(at).lock_nodes >= node_count; });
     const auto name =
         std::to_string(waiters) + " waiters of " + (lockers == 1 ? "one locker" : std::to_string(lockers) + " lockers");
     const server_counts before(at);
     waiting.pass_on(releases);
     const server_counts after(at);
     const auto per_release = [&](double count) { return count / static_cast<double>(waiting.releases()); };
-    results.add({name + ", nodes while one holds", before.lock_nodes, "", wanted, kind::counted});
+    results.add({name + ", nodes while one holds", before.lock_nodes, "", node_count, kind::counted});
     // A hand-off takes five requests: create the node, list the children, set the watch, list the children again,
     // delete the node. With one locker, the releasing holder wakes the next waiter. Heartbeats depend on time.
     results.add({name + ", requests per hand-off", per_release(after.requests - before.requests), "",
