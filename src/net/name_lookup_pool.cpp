@@ -218,22 +218,22 @@ void name_lookup_pool::run_thread()
 
 void name_lookup_pool::end(const std::string& host, const result_ptr& result)
 {
-    const auto lookup = lookups_.find(host);
-    BOOST_ASSERT(lookup != lookups_.end());
+    const auto entry = lookups_.find(host);
+    BOOST_ASSERT(entry != lookups_.end());
     bool is_awaited = false;
-    for (const auto& each : lookup->second.waiters) {
+    for (const auto& each : entry->second.waiters) {
         if (const auto waiter = each.lock()) {
             complete(*waiter, result);
             is_awaited = true;
         }
     }
     if (is_awaited) {
-        lookups_.erase(lookup);
+        lookups_.erase(entry);
         return;
     }
-    lookup->second.waiters.clear();
-    lookup->second.late_result = result;
-    lookup->second.ended_at = lease_clock::now();
+    entry->second.waiters.clear();
+    entry->second.late_result = result;
+    entry->second.ended_at = lease_clock::now();
 }
 
 } // namespace colock::inline v0::remote

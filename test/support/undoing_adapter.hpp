@@ -53,16 +53,17 @@ public:
     void start_create_all(std::vector<claim_ptr> claims, completion<create_all_outcome> done) override
     {
         const bool is_undone = !std::exchange(has_undone_, true);
-        below_->start_create_all(claims, [claims, is_undone, done = std::move(done)](
-                                             create_all_outcome outcome) mutable {
-            if (is_undone) {
-                for (const auto& each : claims)
-                    each->mark_release_in_doubt();
-                outcome = {.status = create_status::failed,
-                    .refusal = create_outcome::failed(make_failure(errc::outcome_unknown, "the undo was not answered"))};
-            }
-            done(std::move(outcome));
-        });
+        below_->start_create_all(
+            claims, [claims, is_undone, done = std::move(done)](create_all_outcome outcome) mutable {
+                if (is_undone) {
+                    for (const auto& each : claims)
+                        each->mark_release_in_doubt();
+                    outcome = {.status = create_status::failed,
+                        .refusal =
+                            create_outcome::failed(make_failure(errc::outcome_unknown, "the undo was not answered"))};
+                }
+                done(std::move(outcome));
+            });
     }
 
 private:
