@@ -25,7 +25,6 @@
 #include <iterator>
 #include <mutex>
 #include <new>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -248,11 +247,10 @@ private:
             }
             std::erase_if(unfinished, [&](std::size_t i) { return lists[i].error || lists[i].next.empty(); });
         }
-        std::optional<list_outcome> merged;
-        list_merger merger(nodes_.size(), completion<list_outcome>::into(merged));
+        list_merger merger(nodes_.size());
         for (auto& each : lists)
             merger.add(std::move(each));
-        co_return std::move(*merged);
+        co_return std::move(merger).result();
     }
 
     /// Called inside `start_close`. So a later `cancel_close` ends this close, even if its coroutine has not begun.

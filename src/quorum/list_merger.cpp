@@ -39,8 +39,10 @@ void list_merger::add(list_outcome answer)
         ++answered_;
     for (auto& status : answer.locks)
         count_holder(std::move(status));
-    if (--missing_ > 0)
-        return;
+}
+
+list_outcome list_merger::result() &&
+{
     list_outcome result;
     if (answered_ < needed_)
         result.error = error_;
@@ -48,7 +50,7 @@ void list_merger::add(list_outcome answer)
         if (!result.error && one.nodes >= needed_)
             result.locks.push_back(std::move(one.status));
     }
-    done_(std::move(result));
+    return result;
 }
 
 } // namespace colock::inline v0::quorum

@@ -19,12 +19,11 @@ namespace colock::inline v0::quorum {
 class list_merger
 {
 public:
-    list_merger(std::size_t nodes, completion<list_outcome> done)
-        : needed_(majority_of(nodes)), missing_(nodes), done_(std::move(done))
-    {
-    }
+    explicit list_merger(std::size_t nodes) : needed_(majority_of(nodes)) {}
 
+    /// Must be called once for each node.
     void add(list_outcome answer);
+    [[nodiscard]] list_outcome result() &&;
 
 private:
     struct entry
@@ -38,13 +37,11 @@ private:
     void count_holder(lock_status&& status);
 
     const std::size_t needed_;
-    std::size_t missing_;
     std::size_t answered_ = 0;
     failure_ptr error_;
     std::size_t answer_count_ = 0;
     /// Holders by description. Hashed, because lists may be long.
     std::unordered_map<std::string, entry> known_;
-    completion<list_outcome> done_;
 };
 
 } // namespace colock::inline v0::quorum

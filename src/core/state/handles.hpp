@@ -29,7 +29,6 @@ struct core::handles
     }
     [[nodiscard]] static leadership make_leadership(lock&& elected) noexcept { return leadership(std::move(elected)); }
     [[nodiscard]] static record& record_of(const lock& handle) noexcept { return record::of(handle.record_); }
-    [[nodiscard]] static core& core_of(const lock& handle) noexcept { return *handle.core_; }
 };
 
 } // namespace colock::inline v0::detail

@@ -17,14 +17,10 @@ using statuses = std::vector<lock_status>;
 
 list_outcome merge_of_three(const statuses& a, const statuses& b, const statuses& c)
 {
-    std::optional<list_outcome> result;
-    list_merger merger(3, [&](list_outcome outcome) { result = std::move(outcome); });
-    for (const auto& each : {a, b, c}) {
-        BOOST_TEST(!result);
+    list_merger merger(3);
+    for (const auto& each : {a, b, c})
         merger.add({each, nullptr});
-    }
-    BOOST_TEST_REQUIRE(result.has_value());
-    return *result;
+    return std::move(merger).result();
 }
 
 lock_status held(std::optional<std::chrono::milliseconds> remaining = {})
@@ -84,15 +80,14 @@ BOOST_AUTO_TEST_CASE(shortest_remaining_time_is_reported)
 BOOST_AUTO_TEST_CASE(list_fails_without_answers_of_a_majority)
 {
     for (const bool two_fail : {false, true}) {
-        std::optional<list_outcome> result;
-        list_merger merger(3, [&](list_outcome outcome) { result = std::move(outcome); });
+        list_merger merger(3);
         merger.add({{held()}, nullptr});
         merger.add({{}, make_failure(errc::unavailable, "away")});
         merger.add(
             two_fail ? list_outcome{{}, make_failure(errc::unavailable, "away")} : list_outcome{{held()}, nullptr});
-        BOOST_TEST_REQUIRE(result.has_value());
-        BOOST_TEST((result->error != nullptr) == two_fail);
-        BOOST_TEST(result->locks.size() == (two_fail ? 0U : 1U));
+        const auto result = std::move(merger).result();
+        BOOST_TEST((result.error != nullptr) == two_fail);
+        BOOST_TEST(result.locks.size() == (two_fail ? 0U : 1U));
     }
 }
 
