@@ -89,7 +89,9 @@ public:
         std::unique_lock guard(mutex);
         const auto run = [&] {
             guard.unlock();
-            actions.run(*this);
+            // The common case: an uncontended lock in memory.
+            if (options.observer || !actions.empty())
+                actions.run(*this);
         };
         if constexpr (std::is_void_v<decltype(change(actions))>) {
             change(actions);

@@ -59,6 +59,8 @@ struct deferred_actions
         requests.push_back({kind, record::ptr(&record), std::move(next)});
     }
 
+    /// Whether there is nothing to carry out but the destruction of objects.
+    [[nodiscard]] bool empty() const noexcept { return requests.empty() && wakes.empty(); }
     /// Starts the requests, resumes the waiters, and then reports at most a batch of the pending events. The
     /// mutex must not be held.
     void run(core& self);
