@@ -3,8 +3,8 @@
 
     scripts/names.py [--list] [FOLDER]...
 
-Prints the count of each folder per 1,000 lines of code, and fails if there are more than 3 in all. With --list, prints
-each of the declarations.
+Prints for each folder how many there are per 1,000 lines of code, and fails if there are more than 3 per 1,000 lines in
+all folders together. With --list, prints each of these declarations. Strings and comments do not count.
 """
 import argparse
 import collections
@@ -17,10 +17,18 @@ MAX_PER_1000_LINES = 3
 WORDS = "of by with on how who when where why what wanted asked chosen got made given ended ending sent".split()
 DECLARATION = re.compile(
     r"(?<![\w:.>])(?P<type>(?:const\s+)?[\w:]+(?:<[^;(){}]*>)?)(?:\s*const)?(?:\s*[&*]{1,2}\s*|\s+)"
-    r"\b(?P<name>" + "|".join(WORDS) + r")\b\s*(?=[,)=;{])"
+    r"\b(?P<name>" + "|".join(WORDS) + r")_?\b\s*(?=[,)=;{])"
 )
 # Words that stand before an expression, not types.
 KEYWORDS = {"return", "else", "new", "throw", "co_return", "co_await", "case", "using"}
+
+
+RAW_STRING = re.compile(r'R"(\w*)\(.*?\)\1"', re.DOTALL)
+
+
+def without_raw_strings(text):
+    """Replaces each raw string by as many line breaks as it contains."""
+    return RAW_STRING.sub(lambda match: "\n" * match.group().count("\n"), text)
 
 
 def declarations(line):
@@ -43,7 +51,7 @@ def main():
         if not path.endswith((".cpp", ".hpp")):
             continue
         folder = "/".join(path.split("/")[:2])
-        for number, line in enumerate((root / path).read_text(encoding="utf-8").splitlines(), 1):
+        for number, line in enumerate(without_raw_strings((root / path).read_text(encoding="utf-8")).splitlines(), 1):
             text = line.strip()
             if not text or text.startswith("//"):
                 continue

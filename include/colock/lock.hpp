@@ -24,7 +24,7 @@ namespace colock::inline v0 {
 
 namespace detail {
 class core;
-class record;
+class lock_record;
 } // namespace detail
 
 /// A lock that is held. Move-only; the destructor releases it.
@@ -180,7 +180,7 @@ public:
     }
 
 private:
-    friend class detail::record;
+    friend class detail::lock_record;
     friend class detail::core;
     using core_ptr = std::shared_ptr<detail::core>;
 
@@ -209,14 +209,14 @@ private:
 
     /// \throws validation_error `invalid_options` if the lock is empty
     [[nodiscard]] asio::any_io_executor executor() const;
-    static void start_is_locked(const claim_ptr& record, const core_ptr& core, detail::operation_handler<bool> handler);
-    static void start_extend(const claim_ptr& record, const core_ptr& core, std::chrono::milliseconds ttl,
+    static void start_is_locked(const claim_ptr& claim, const core_ptr& core, detail::operation_handler<bool> handler);
+    static void start_extend(const claim_ptr& claim, const core_ptr& core, std::chrono::milliseconds ttl,
         detail::operation_handler<void> handler);
     static void start_lost(
-        const claim_ptr& record, const core_ptr& core, detail::operation_handler<lost_reason> handler);
-    static asio::awaitable<std::string> run_detach(claim_ptr record, core_ptr core);
+        const claim_ptr& claim, const core_ptr& core, detail::operation_handler<lost_reason> handler);
+    static asio::awaitable<std::string> run_detach(claim_ptr claim, core_ptr core);
 
-    /// The dynamic type is always detail::record.
+    /// The dynamic type is always detail::lock_record.
     claim_ptr record_;
     core_ptr core_;
 };

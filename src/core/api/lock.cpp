@@ -2,8 +2,8 @@
 #include <colock/lock.hpp>
 
 #include "core/operations/operations.hpp"
-#include "core/state/background_release.hpp"
 #include "core/state/core.hpp"
+#include "core/state/end_of_use.hpp"
 
 #include <boost/asio/system_executor.hpp>
 
@@ -11,7 +11,7 @@
 
 namespace colock::inline v0 {
 
-using detail::record;
+using detail::lock_record;
 
 namespace {
 
@@ -39,8 +39,8 @@ lock& lock::operator=(lock&& other) noexcept
 
 lock::~lock()
 {
-    if (record_ && record::of(record_).current_phase() != detail::phase::ended)
-        detail::release_in_background(*core_, record::of(record_));
+    if (record_ && lock_record::from_claim(record_).current_phase() != detail::phase::ended)
+        detail::release_in_background(*core_, lock_record::from_claim(record_));
 }
 
 const std::string& lock::key() const noexcept
@@ -55,7 +55,7 @@ colock::token lock::token() const
 
 std::uint64_t lock::fence() const noexcept
 {
-    return record_ ? record::of(record_).lease_state().fence : 0;
+    return record_ ? lock_record::from_claim(record_).lease_state().fence : 0;
 }
 
 lock_mode lock::mode() const noexcept
@@ -76,7 +76,8 @@ lease_clock::time_point lock::expires_at() const noexcept
 std::chrono::nanoseconds lock::valid_for() const noexcept
 {
     const auto now = lease_clock::now();
-    if (!record_ || record::of(record_).current_phase() != detail::phase::held || record_->lease().has_ended(now))
+    if (!record_ || lock_record::from_claim(record_).current_phase() != detail::phase::held ||
+        record_->lease().has_ended(now))
         return {};
     const auto end = record_->lease().valid_until();
     if (end == lease_clock::time_point::max())
@@ -97,9 +98,9 @@ asio::any_io_executor lock::executor() const
 
 namespace {
 
-record::ptr record_of(const claim_ptr& held)
+lock_record::ptr record_of(const claim_ptr& claim)
 {
-    return record::ptr(&record::of(held));
+    return lock_record::ptr(&lock_record::from_claim(claim));
 }
 
 /// An operation of an empty lock. The error is thrown when the operation is awaited.
@@ -190,10 +191,10 @@ void lock::release_initiation::start(detail::operation_handler<void> handler)
     detail::complete_operation(failure, std::move(handler));
 }
 
-asio::awaitable<std::string> lock::run_detach(claim_ptr held, core_ptr core)
+asio::awaitable<std::string> lock::run_detach(claim_ptr claim, core_ptr core)
 {
-    return held ? detail::operations::detach(std::move(core), record::from(std::move(held)))
-                : refuse_empty<std::string>();
+    return claim ? detail::operations::detach(std::move(core), lock_record::take_from_claim(std::move(claim)))
+                 : refuse_empty<std::string>();
 }
 
 } // namespace colock::inline v0

@@ -16,9 +16,9 @@ namespace colock::inline v0::detail::operations {
 namespace {
 
 /// Throws errors that are known before a request is sent. Stores the start time of the acquire.
-void begin_acquire(const core& self, record& record)
+void begin_acquire(const core& self, lock_record& record)
 {
-    throw_if_refused(self, record);
+    throw_if_invalid(self, record);
     prepare_token(self, record);
     record.started = lease_clock::now();
 }
@@ -26,18 +26,18 @@ void begin_acquire(const core& self, record& record)
 /// Whether a try_acquire may send its request although others wait for the key. Shared locks do not exclude each other,
 /// so a shared lock may be requested while those before it wait for their first answer. Waiters that have received an
 /// answer are not overtaken.
-bool may_ask_in_parallel(const record& record, const key_queue& queue)
+bool may_ask_in_parallel(const lock_record& record, const key_queue& queue)
 {
-    const auto is_asking_reader = [](const auto& member) {
+    const auto awaits_first_answer = [](const auto& member) {
         return member.mode() == lock_mode::shared && member.in_flight == operation::create && member.attempts_made == 0;
     };
     return record.mode() == lock_mode::shared && !queue.holder &&
-           std::all_of(queue.members.begin(), queue.members.end(), is_asking_reader);
+           std::all_of(queue.members.begin(), queue.members.end(), awaits_first_answer);
 }
 
 /// Returns the last answer to the members of the queue. Returns nothing if there is no queue, or if `record` may ask
 /// the backend in parallel.
-std::optional<last_answer> answer_to_queue(core& self, const record& record, lease_clock::time_point now)
+std::optional<last_answer> answer_to_queue(core& self, const lock_record& record, lease_clock::time_point now)
 {
     if (!self.queues.may_have(record.key_hash()))
         return std::nullopt;
@@ -48,24 +48,24 @@ std::optional<last_answer> answer_to_queue(core& self, const record& record, lea
     return answer_to_first(self, *queue, now);
 }
 
-void send_single(core& self, const record::ptr& record, lease_clock::time_point now)
+void send_single(core& self, const lock_record::ptr& record, lease_clock::time_point now)
 {
     {
         const std::lock_guard guard(self.mutex);
-        static_cast<void>(begin_attempt(*record, now, true));
+        static_cast<void>(key_queues::begin_attempt(*record, now, true));
         self.single_attempts.push_back(*record);
     }
     send_attempt(self, record, false);
 }
 
 /// Returns the pending answer, if any. Otherwise stores in `seen` the version at which there was no answer.
-std::optional<create_outcome> take_answer(core& self, record& record, std::uint32_t& seen)
+std::optional<create_outcome> take_answer(core& self, lock_record& record, std::uint32_t& seen)
 {
     const std::lock_guard guard(self.mutex);
     seen = record.version;
-    if (record.current_phase() != phase::acquiring || !std::exchange(record.acquire().outcome_ready, false))
+    if (record.current_phase() != phase::acquiring || !std::exchange(record.acquire_state().outcome_ready, false))
         return std::nullopt;
-    return std::move(record.acquire().outcome);
+    return std::move(record.acquire_state().outcome);
 }
 
 /// The common part of an acquire and a single attempt.
@@ -81,7 +81,7 @@ public:
     void failed(const std::exception_ptr& failure) noexcept { on_exit_.failure = failure; }
 
 protected:
-    acquiring_operation(std::shared_ptr<core>&& owner, record::ptr&& record)
+    acquiring_operation(std::shared_ptr<core>&& owner, lock_record::ptr&& record)
         : core_(std::move(owner)), record_(std::move(record))
     {
     }
@@ -108,15 +108,15 @@ protected:
         if (core_->closed_to_new.load())
             throw_shutting_down(*core_, *record_);
     }
-    [[nodiscard]] lock hand_out() noexcept
+    [[nodiscard]] lock make_handle() noexcept
     {
         on_exit_.dismiss();
-        return record::make_lock(std::move(record_), std::move(core_));
+        return lock_record::make_lock(std::move(record_), std::move(core_));
     }
 
     std::shared_ptr<core> core_;
     /// May be replaced by another claim that continues the acquire. Null once the lock was handed out.
-    record::ptr record_;
+    lock_record::ptr record_;
     acquire_guard on_exit_;
 };
 
@@ -127,7 +127,7 @@ public:
     using result_type = lock;
     static constexpr on_close closing = on_close::end_wait;
 
-    acquire_operation(std::shared_ptr<core> owner, record::ptr record)
+    acquire_operation(std::shared_ptr<core> owner, lock_record::ptr record)
         : acquiring_operation(std::move(owner), std::move(record))
     {
     }
@@ -165,7 +165,7 @@ public:
         }
     }
 
-    [[nodiscard]] lock result() noexcept { return hand_out(); }
+    [[nodiscard]] lock result() noexcept { return make_handle(); }
 
 protected:
     std::optional<retry_schedule> schedule_;
@@ -176,7 +176,7 @@ private:
     bool has_just_begun_ = false;
 };
 
-/// The same, but the result is empty if the lock is busy when the policy ends.
+/// An acquire with a time limit: the result is empty if the lock is busy when the policy ends.
 class limited_acquire_operation : public acquire_operation
 {
 public:
@@ -199,7 +199,7 @@ public:
     {
         if (on_exit_.is_busy)
             return std::nullopt;
-        return hand_out();
+        return make_handle();
     }
 };
 
@@ -210,7 +210,7 @@ public:
     using result_type = std::optional<lock>;
     static constexpr on_close closing = on_close::keep_waiting;
 
-    try_acquire_operation(std::shared_ptr<core> owner, record::ptr record)
+    try_acquire_operation(std::shared_ptr<core> owner, lock_record::ptr record)
         : acquiring_operation(std::move(owner), std::move(record))
     {
     }
@@ -237,12 +237,13 @@ public:
                     throw_failed(*failure, context_of(*core_, *record_));
                 return std::nullopt;
             }
-            if (!record_->acquire().plan.was_sent())
+            // A backend that answers at once has been asked already.
+            if (!record_->acquire_state().plan.was_sent())
                 send_single(*core_, record_, record_->started);
         }
         std::uint32_t seen = 0;
         const auto answer = take_answer(*core_, *record_, seen);
-        // The order matters: a grant after this check changes the version.
+        // `take_answer` has read the version before this check, so a later grant changes it.
         is_granted_ = record_->current_phase() != phase::acquiring;
         if (is_granted_)
             return std::nullopt;
@@ -259,7 +260,7 @@ public:
     [[nodiscard]] std::optional<lock> result() noexcept
     {
         if (is_granted_)
-            return hand_out();
+            return make_handle();
         on_exit_.is_busy = true;
         return std::nullopt;
     }
@@ -272,12 +273,12 @@ private:
 
 } // namespace
 
-asio::awaitable<lock> acquire(std::shared_ptr<core> self, record::ptr record)
+asio::awaitable<lock> acquire(std::shared_ptr<core> self, lock_record::ptr record)
 {
     return await_operation<acquire_operation>(std::move(self), std::move(record));
 }
 
-void start_prepared_acquire(operation_handler<lock> handler, std::shared_ptr<core> self, record::ptr record)
+void start_prepared_acquire(operation_handler<lock> handler, std::shared_ptr<core> self, lock_record::ptr record)
 {
     start_operation<acquire_operation>(std::move(handler), std::move(self), std::move(record));
 }

@@ -57,7 +57,7 @@ void report_all_not_granted(const std::shared_ptr<core>& self, const std::vector
 {
     try {
         for (const auto& member : members) {
-            const record::ptr record(new detail::record(self, {.key = member.key}));
+            const lock_record::ptr record(new lock_record(self, {.key = member.key}));
             record->started = started;
             report_not_granted(*self, record, error);
         }
@@ -74,7 +74,7 @@ bool must_yield(core& self, std::size_t grants)
 }
 
 /// Waits until the time `until`. Ends early, with an exception, if the locker closes.
-asio::awaitable<void> pause(std::shared_ptr<core> self, const record& record, lease_clock::time_point until)
+asio::awaitable<void> pause(std::shared_ptr<core> self, const lock_record& record, lease_clock::time_point until)
 {
     co_await wait_until(
         *self, self->group_pause, until, [&] { return self->closed_to_new.load(); }, on_close::end_wait);
@@ -125,9 +125,9 @@ private:
 
     void begin_wait();
     /// Counts a failed attempt. Throws if the policy gives up.
-    void count_failure(const record& failed, const last_answer& last);
+    void count_failure(const lock_record& failed, const last_answer& last);
     [[nodiscard]] asio::awaitable<void> pause_until(
-        const record& failed, lease_clock::time_point until, failure_ptr failure);
+        const lock_record& failed, lease_clock::time_point until, failure_ptr failure);
 
     const std::shared_ptr<core> core_;
     /// In canonical order, each with its mode.
@@ -188,7 +188,7 @@ void group_acquire::prepare_locks()
             options.max_holders = 0;
         auto record =
             operations::prepare(core_, std::string(member.key), std::move(options), renewal::manual, true, group_);
-        throw_if_refused(*core_, *record);
+        throw_if_invalid(*core_, *record);
         prepare_token(*core_, *record);
         record->started = schedule_.start();
         if (!reported_.empty())
@@ -206,7 +206,7 @@ asio::awaitable<bool> group_acquire::attempt_in_one_step()
         co_return true;
     throw_if_cancelled(co_await asio::this_coro::cancellation_state);
     const bool counts = lease_clock::now() >= schedule_.next_at();
-    std::vector<record::ptr> records;
+    std::vector<lock_record::ptr> records;
     for (const auto& each : incomplete_.all())
         records.push_back(each.record);
     if (!attempt_all(*core_, records, counts && schedule_.attempts() > 0))
@@ -221,7 +221,7 @@ asio::awaitable<bool> group_acquire::attempt_in_one_step()
     const auto refused = take_batch_answer(*core_, records);
     if (!refused)
         co_return true;
-    const record& failed = *records[refused->which];
+    const lock_record& failed = *records[refused->which];
     const create_outcome& answer = refused->answer;
     if (answer.status == create_status::granted) {
         // No event will report when to ask again.
@@ -237,7 +237,7 @@ asio::awaitable<bool> group_acquire::attempt_in_one_step()
     if (COLOCK_DEFECT(group_starves) && answer.status == create_status::busy)
         co_return false;
     if (answer.status == create_status::busy) {
-        records.front()->acquire().plan.mark_first_as_counted();
+        records.front()->acquire_state().plan.mark_first_as_counted();
     } else {
         // The same claims continue: if they were granted after all, they find their own grants.
         const bool is_unknown = answer.error->code == errc::outcome_unknown;
@@ -246,7 +246,7 @@ asio::awaitable<bool> group_acquire::attempt_in_one_step()
             if (each.record->release_in_doubt())
                 each.record = take_over_from(*core_, each.record);
             if (is_unknown)
-                each.record->acquire().plan.mark_first_as_check();
+                each.record->acquire_state().plan.mark_first_as_check();
         }
         const auto check = is_unknown ? saturating_add(lease_clock::now(), acquire_plan::check_delay(0))
                                       : lease_clock::time_point::max();
@@ -298,7 +298,7 @@ asio::awaitable<bool> group_acquire::renew_short_leases()
     const timer_guard on_exit{*core_, incomplete_.progress()};
     incomplete_.set_awaited_claim(nullptr);
     for (std::uint32_t seen = 0; incomplete_.begin_renewals(schedule_.deadline(), seen);) {
-        const record& first = *incomplete_.first().record;
+        const lock_record& first = *incomplete_.first().record;
         if (core_->closed_to_new)
             throw_shutting_down(*core_, first);
         if (lease_clock::now() >= schedule_.deadline()) {
@@ -357,14 +357,14 @@ void group_acquire::begin_wait()
     ++core_->stats.waiting;
 }
 
-void group_acquire::count_failure(const record& failed, const last_answer& last)
+void group_acquire::count_failure(const lock_record& failed, const last_answer& last)
 {
     if (!schedule_.on_failed(lease_clock::now()))
         throw_retries_ended(*core_, failed, schedule_, last);
 }
 
 asio::awaitable<void> group_acquire::pause_until(
-    const record& failed, lease_clock::time_point until, failure_ptr failure)
+    const lock_record& failed, lease_clock::time_point until, failure_ptr failure)
 {
     co_await pause(core_, failed, std::min(until, schedule_.deadline()));
     if (lease_clock::now() >= schedule_.deadline())

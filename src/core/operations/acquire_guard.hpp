@@ -4,8 +4,8 @@
 #include <colock/detail/async_functions.hpp>
 
 #include "core/operations/operation_errors.hpp"
-#include "core/state/background_release.hpp"
 #include "core/state/core.hpp"
+#include "core/state/end_of_use.hpp"
 
 #include <atomic>
 #include <exception>
@@ -17,7 +17,7 @@ namespace colock::inline v0::detail {
 struct acquire_guard
 {
     /// Null before the acquire begins, and once its lock was handed out.
-    const detail::record::ptr* record = nullptr;
+    const lock_record::ptr* record = nullptr;
     /// The counter that includes this acquire; null if none does.
     std::atomic<unsigned>* counted_in = nullptr;
     /// The exception with which the acquire ends; null if its frame is destroyed before it ends.
@@ -28,10 +28,10 @@ struct acquire_guard
     bool reports = true;
 
     acquire_guard() = default;
-    explicit acquire_guard(const record::ptr& claim) { begin(claim); }
+    explicit acquire_guard(const lock_record::ptr& claim) { begin(claim); }
     acquire_guard(const acquire_guard&) = delete;
     acquire_guard& operator=(const acquire_guard&) = delete;
-    void begin(const record::ptr& claim) noexcept
+    void begin(const lock_record::ptr& claim) noexcept
     {
         record = &claim;
         core& self = owner();

@@ -2,8 +2,8 @@
 #include "core/operations/acquire_step.hpp"
 
 #include "core/operations/operation_errors.hpp"
-#include "core/state/background_release.hpp"
 #include "core/state/core.hpp"
+#include "core/state/end_of_use.hpp"
 #include "core/state/possible_deadlock.hpp"
 
 #include <algorithm>
@@ -13,26 +13,27 @@ namespace colock::inline v0::detail {
 
 namespace {
 
-void release_late_grant(core& self, const record::ptr& record, lease_clock::time_point now)
+void release_late_grant(core& self, const lock_record::ptr& record, lease_clock::time_point now)
 {
     self.update([&](deferred_actions& actions) {
         actions.add_request(deferred_actions::action::release, *record);
         record->in_flight = operation::release;
-        if (auto* const queue = record->acquire().queue)
-            queue->answer.error = record->acquire().outcome.error;
+        if (auto* const queue = record->acquire_state().queue)
+            queue->answer.error = record->acquire_state().outcome.error;
         record->set_operation_start(now);
         record->releases_late_grant = true;
     });
 }
 
-void process_answer(core& self, const record::ptr& record, retry_schedule& schedule, create_outcome outcome)
+void process_answer(core& self, const lock_record::ptr& record, retry_schedule& schedule, create_outcome outcome)
 {
-    auto& acquire = record->acquire();
+    auto& acquire = record->acquire_state();
     const auto now = lease_clock::now();
     bool counts = true;
     acquire.outcome.error.reset();
     switch (outcome.status) {
     case create_status::granted:
+        // Too late to be used.
         counts = acquire.plan.on_failed(now, true);
         acquire.outcome.error = too_late_to_use();
         release_late_grant(self, record, now);
@@ -54,15 +55,16 @@ void process_answer(core& self, const record::ptr& record, retry_schedule& sched
     }
 }
 
-void start_wait_at_adapter(core& self, record& record, std::uint32_t number, lease_clock::time_point until)
+void start_wait_at_adapter(core& self, lock_record& record, std::uint32_t number, lease_clock::time_point until)
 {
-    self.backend->start_wait(record::ptr(&record), until, [record = record::ptr(&record), number](wait_outcome) {
-        if (const auto alive = record->weak_core.lock())
-            alive->on_woken(record, number);
-    });
+    self.backend->start_wait(
+        lock_record::ptr(&record), until, [record = lock_record::ptr(&record), number](wait_outcome) {
+            if (const auto alive = record->weak_core.lock())
+                alive->on_woken(record, number);
+        });
 }
 
-bool is_queued(core& self, const record& record)
+bool is_queued(core& self, const lock_record& record)
 {
     const std::lock_guard guard(self.mutex);
     return self.queues.find(record) != nullptr;
@@ -72,7 +74,7 @@ bool is_queued(core& self, const record& record)
 class acquire_step
 {
 public:
-    acquire_step(core& self, const record::ptr& record, retry_schedule& schedule, lease_clock::time_point now)
+    acquire_step(core& self, const lock_record::ptr& record, retry_schedule& schedule, lease_clock::time_point now)
         : self_(self), record_(record), schedule_(schedule), now_(now), guard_(self.mutex)
     {
     }
@@ -95,7 +97,7 @@ private:
     }
 
     core& self_;
-    const record::ptr& record_;
+    const lock_record::ptr& record_;
     retry_schedule& schedule_;
     const lease_clock::time_point now_;
     // Declared before the guard, so that the objects it owns are destroyed after the mutex is released.
@@ -105,13 +107,12 @@ private:
 
 step acquire_step::take(std::uint32_t& seen)
 {
-    record& record = *record_;
+    lock_record& record = *record_;
     if (record.current_phase() != phase::acquiring)
         return step::granted;
-    auto& acquire = record.acquire();
+    auto& acquire = record.acquire_state();
+    // A claim in doubt becomes a head: it may hold the lock, so nobody behind it can be granted before it has asked.
     if (!acquire.queue && !acquire.outcome_ready)
-        // A claim whose outcome is unknown may hold the lock. Others in the queue cannot be granted before the
-        // claim has asked.
         self_.queues.enter(record, acquire.plan.was_sent() || record.in_doubt(), actions_.wakes);
     seen = record.version;
     acquire.open_to_hand_over = false;
@@ -122,8 +123,8 @@ step acquire_step::take(std::uint32_t& seen)
 
 acquire_plan::view acquire_step::current_view() const
 {
-    const auto& acquire = record_->acquire();
-    const record* const holder = acquire.queue->holder;
+    const auto& acquire = record_->acquire_state();
+    const lock_record* const holder = acquire.queue->holder;
     return {.is_head = acquire.is_head,
         .unanswered = record_->in_flight != operation::none,
         .has_events = self_.can.events,
@@ -143,7 +144,7 @@ step acquire_step::carry_out(const acquire_plan::decision& next)
         count_failure();
         return next.yields ? step::yield : step::again;
     case acquire_plan::action::yield:
-        record_->acquire().plan.on_yielded();
+        record_->acquire_state().plan.on_yielded();
         unlock();
         return step::yield;
     case acquire_plan::action::wait:
@@ -160,29 +161,29 @@ step acquire_step::send(bool counts)
     self_.timers.schedule_wait(*record_, schedule_.deadline());
     if (counts && schedule_.attempts() > 0)
         ++self_.stats.retries;
-    const bool listens = begin_attempt(*record_, now_, counts);
+    const bool must_cancel_wait = key_queues::begin_attempt(*record_, now_, counts);
     unlock();
-    send_attempt(self_, record_, listens);
+    send_attempt(self_, record_, must_cancel_wait);
     return self_.can.immediate ? step::again : step::await_answer;
 }
 
 step acquire_step::wait(const acquire_plan::decision& next)
 {
-    record& record = *record_;
-    auto& acquire = record.acquire();
-    const bool counts = !acquire.plan.has_waited() && !record.group_in_progress;
+    lock_record& record = *record_;
+    auto& acquire = record.acquire_state();
+    const bool is_first_wait = !acquire.plan.has_waited() && !record.group_in_progress;
     // A waiter is not reported to the observer after an error, because an error does not mean that the lock is busy.
-    const bool fails = acquire.is_head && acquire.plan.was_sent() && acquire.outcome.error;
-    if (self_.options.observer && !fails && !std::exchange(record.reported.waiting, true))
+    const bool has_failed = acquire.is_head && acquire.plan.was_sent() && acquire.outcome.error;
+    if (self_.options.observer && !has_failed && !std::exchange(record.reported.waiting, true))
         self_.events.add({.type = lock_event::kind::waiting, .record = record_});
-    const auto look_again =
+    const auto next_deadlock_check =
         self_.options.debug ? report_possible_deadlock(self_, record, now_) : lease_clock::time_point::max();
-    self_.timers.schedule_wait(record, std::min(next.until, look_again));
+    self_.timers.schedule_wait(record, std::min(next.until, next_deadlock_check));
     const std::uint32_t number = acquire.plan.begin_wait(next.listens);
     if (next.listens)
         self_.queues.on_listening(record);
     // Counted after all calls that may throw, because the end of the wait decrements the counter.
-    if (counts) {
+    if (is_first_wait) {
         ++self_.stats.waits;
         ++self_.stats.waiting;
     }
@@ -199,8 +200,8 @@ step acquire_step::wait(const acquire_plan::decision& next)
 
 step acquire_step::take_answer()
 {
-    create_outcome outcome = std::move(record_->acquire().outcome);
-    if (auto* const queue = record_->acquire().queue)
+    create_outcome outcome = std::move(record_->acquire_state().outcome);
+    if (auto* const queue = record_->acquire_state().queue)
         queue->answer = last_answer::from(outcome, holder_expiry(outcome, now_));
     unlock();
     process_answer(self_, record_, schedule_, std::move(outcome));
@@ -224,8 +225,8 @@ void acquire_step::count_failure()
 
 } // namespace
 
-step next_step(core& self, record::ptr& record, retry_schedule& schedule, std::optional<lease_clock::time_point> now,
-    std::uint32_t& seen)
+step next_step(core& self, lock_record::ptr& record, retry_schedule& schedule,
+    std::optional<lease_clock::time_point> now, std::uint32_t& seen)
 {
     if (record->current_phase() != phase::acquiring)
         return step::granted;
@@ -236,51 +237,43 @@ step next_step(core& self, record::ptr& record, retry_schedule& schedule, std::o
     return acquire_step(self, record, schedule, now ? *now : lease_clock::now()).take(seen);
 }
 
-record::ptr take_over_from(core& self, const record::ptr& replaced)
+lock_record::ptr take_over_from(core& self, const lock_record::ptr& replaced)
 {
-    record::ptr successor(new record(self.shared_from_this(), {.key = replaced->key(),
-                                                                  .mode = replaced->mode(),
-                                                                  .max_holders = replaced->max_holders(),
-                                                                  .ttl = replaced->ttl(),
-                                                                  .keeps_place = replaced->keeps_place(),
-                                                                  .owner = replaced->shared_owner()}));
+    lock_record::ptr successor(new lock_record(self.shared_from_this(), {.key = replaced->key(),
+                                                                            .mode = replaced->mode(),
+                                                                            .max_holders = replaced->max_holders(),
+                                                                            .ttl = replaced->ttl(),
+                                                                            .keeps_place = replaced->keeps_place(),
+                                                                            .owner = replaced->shared_owner()}));
     prepare_token(self, *successor);
     {
         const std::lock_guard guard(self.mutex);
         successor->continue_for(*replaced);
-        if (replaced->acquire().queue)
+        if (replaced->acquire_state().queue)
             self.queues.replace(*replaced, *successor);
     }
     abandon_acquire(self, *replaced);
     return successor;
 }
 
-bool begin_attempt(record& record, lease_clock::time_point now, bool counts)
+void send_attempt(core& self, const lock_record::ptr& record, bool must_cancel_wait)
 {
-    record.sends_create();
-    record.set_operation_start(now);
-    key_queues::expect_release(record);
-    return record.acquire().plan.on_sent(counts);
-}
-
-void send_attempt(core& self, const record::ptr& record, bool waits)
-{
-    if (waits)
+    if (must_cancel_wait)
         self.backend->cancel_wait(*record);
     self.start_request(
         *record,
         [&](adapter& backend) {
-            backend.start_create(record, completion<create_outcome>::bind<&record::on_created>(record));
+            backend.start_create(record, completion<create_outcome>::bind<&lock_record::on_created>(record));
         },
         [&](const failure_ptr& failure) { record->on_created(create_outcome::failed(failure)); });
 }
 
-step grant_at_once(core& self, const record::ptr& record, lease_clock::time_point now)
+step grant_at_once(core& self, const lock_record::ptr& record, lease_clock::time_point now)
 {
     if (!self.can.immediate || self.options.observer ||
         (self.queues.may_have(record->key_hash()) && is_queued(self, *record)) || self.closed_to_new.load())
         return step::again;
-    record->acquire().plan.on_sent_at_once();
+    record->acquire_state().plan.on_sent_at_once();
     record->set_operation_start(now);
     std::optional<create_outcome> outcome;
     self.backend->start_create(record, completion<create_outcome>::into(outcome));
@@ -302,7 +295,7 @@ step grant_at_once(core& self, const record::ptr& record, lease_clock::time_poin
     });
 }
 
-void prepare_token(const core& self, const record& record)
+void prepare_token(const core& self, const lock_record& record)
 {
     if (!self.can.immediate)
         static_cast<void>(record.token());

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "core/policy/retry_schedule.hpp"
-#include "core/state/record.hpp"
+#include "core/state/lock_record.hpp"
 
 #include <cstdint>
 #include <optional>
@@ -28,16 +28,16 @@ enum class step : unsigned char
 ///   acquire
 /// \param now the current time, if it was read a moment ago
 /// \param seen is set to the version that was checked
-[[nodiscard]] step next_step(core& self, record::ptr& record, retry_schedule& schedule,
+[[nodiscard]] step next_step(core& self, lock_record::ptr& record, retry_schedule& schedule,
     std::optional<lease_clock::time_point> now, std::uint32_t& seen);
 
 /// Abandons `replaced`, a claim that cannot be used any more, and returns a new claim that continues the acquire.
-[[nodiscard]] record::ptr take_over_from(core& self, const record::ptr& replaced);
+[[nodiscard]] lock_record::ptr take_over_from(core& self, const lock_record::ptr& replaced);
 
 /// The uncontended acquire on a backend that answers at once: nothing is queued, suspended or deferred.
 /// \returns `granted`; `yield` if the lock is granted, but other handlers must run before it is returned; `again` if
 ///     the acquire needs the general procedure
-[[nodiscard]] step grant_at_once(core& self, const record::ptr& record, lease_clock::time_point now);
+[[nodiscard]] step grant_at_once(core& self, const lock_record::ptr& record, lease_clock::time_point now);
 
 /// Maximum number of consecutive grants without a suspension. An uncontended acquire in memory never suspends, and must
 /// let other handlers run now and then.
@@ -45,13 +45,9 @@ inline constexpr unsigned max_immediate_grants = 64;
 
 /// Generates the token now if the backend does not answer at once. This may fail, so it is done while there is nothing
 /// to abandon.
-void prepare_token(const core& self, const record& record);
+void prepare_token(const core& self, const lock_record& record);
 
-/// Records that an attempt is about to be sent. Returns true if the claim waits at the adapter; this wait must be
-/// cancelled. The mutex must be held.
-[[nodiscard]] bool begin_attempt(record& record, lease_clock::time_point now, bool counts);
-/// Sends the attempt. The mutex must not be held.
-/// \param waits whether a wait at the adapter must be cancelled
-void send_attempt(core& self, const record::ptr& record, bool waits);
+/// Sends the attempt that `key_queues::begin_attempt` has begun. The mutex must not be held.
+void send_attempt(core& self, const lock_record::ptr& record, bool must_cancel_wait);
 
 } // namespace colock::inline v0::detail

@@ -200,7 +200,7 @@ asio::awaitable<std::vector<lock_status>> break_lock(std::shared_ptr<core> self,
     const auto began = lease_clock::now();
     auto query = make_query({.action = listing_action::break_key, .filter = {.key = key}});
     auto broken =
-        co_await break_locks(self, [key](const record& record) { return record.key() == key; }, std::move(query));
+        co_await break_locks(self, [key](const lock_record& record) { return record.key() == key; }, std::move(query));
     if (broken.error)
         throw_failed_query(*self, std::move(key), effect::writes, broken.error, began);
     co_return std::move(broken.locks);
@@ -211,7 +211,7 @@ std::vector<held_lock> held_locks(core& self)
     std::vector<held_lock> result;
     const std::lock_guard guard(self.mutex);
     const auto now = lease_clock::now();
-    for (const record& record : self.leases.all()) {
+    for (const lock_record& record : self.leases.all()) {
         const auto ends = record.lease().valid_until();
         if (ends <= now || record.group_in_progress)
             continue;
@@ -233,8 +233,8 @@ std::vector<waiting_acquire> waiting_acquires(core& self)
     const std::lock_guard guard(self.mutex);
     const key_queue* queue = nullptr;
     std::size_t place = 0;
-    self.queues.for_each([&](const record& member) {
-        const auto& acquire = member.acquire();
+    self.queues.for_each([&](const lock_record& member) {
+        const auto& acquire = member.acquire_state();
         place = std::exchange(queue, acquire.queue) == acquire.queue ? place + 1 : 1;
         if (acquire.plan.has_waited())
             result.push_back({.key = member.key(), .mode = member.mode(), .since = member.started, .place = place});
@@ -258,8 +258,10 @@ locker_stats stats(core& self)
         result = self.stats;
         // An expiry is detected only if somebody waits for it, so expired locks are excluded here.
         const auto now = lease_clock::now();
-        result.held = static_cast<std::uint64_t>(std::count_if(self.leases.all().begin(), self.leases.all().end(),
-            [now](const record& record) { return !record.group_in_progress && now < record.lease().valid_until(); }));
+        result.held = static_cast<std::uint64_t>(
+            std::count_if(self.leases.all().begin(), self.leases.all().end(), [now](const lock_record& record) {
+                return !record.group_in_progress && now < record.lease().valid_until();
+            }));
     }
     result.unproven += self.backend->unproven();
     result.reconnects = self.backend->reconnects();

@@ -9,9 +9,9 @@
 
 namespace colock::inline v0::detail {
 
-std::vector<record::ptr> find_held(core& self, const record_filter& which)
+std::vector<lock_record::ptr> find_held(core& self, const record_filter& which)
 {
-    std::vector<record::ptr> found;
+    std::vector<lock_record::ptr> found;
     const std::lock_guard guard(self.mutex);
     for (auto& each : self.leases.all()) {
         if (which(each))
@@ -20,7 +20,7 @@ std::vector<record::ptr> find_held(core& self, const record_filter& which)
     return found;
 }
 
-void on_broken(core& self, const record_filter& which, const std::vector<record::ptr>& held_before, bool succeeded)
+void on_broken(core& self, const record_filter& which, const std::vector<lock_record::ptr>& held_before, bool succeeded)
 {
     self.update([&](deferred_actions& actions) {
         for (const auto& each : held_before) {
@@ -35,7 +35,7 @@ void on_broken(core& self, const record_filter& which, const std::vector<record:
                     self.leases.verify(each, actions);
                 }
             }
-            const auto verify_if_granted = [&](record& record) {
+            const auto verify_if_granted = [&](lock_record& record) {
                 record.is_to_be_verified |= record.in_flight == operation::create && which(record);
             };
             self.queues.for_each(verify_if_granted);

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "core/operations/request_answer.hpp"
-#include "core/state/record.hpp"
+#include "core/state/lock_record.hpp"
 
 #include <functional>
 #include <memory>
@@ -11,14 +11,15 @@
 
 namespace colock::inline v0::detail {
 
-using record_filter = std::function<bool(const record&)>;
+using record_filter = std::function<bool(const lock_record&)>;
 
 /// Returns the locks of this locker that a break may remove. Must be called before the break is sent.
-[[nodiscard]] std::vector<record::ptr> find_held(core& self, const record_filter& which);
+[[nodiscard]] std::vector<lock_record::ptr> find_held(core& self, const record_filter& which);
 /// Called when a break is answered or has failed. After success, the locks that were held before are lost. All others
 /// that the break may have removed are verified: locks that were granted meanwhile, and locks whose create is
 /// unanswered. After a failure all of them are verified, because the break may have been executed in part.
-void on_broken(core& self, const record_filter& which, const std::vector<record::ptr>& held_before, bool succeeded);
+void on_broken(
+    core& self, const record_filter& which, const std::vector<lock_record::ptr>& held_before, bool succeeded);
 
 /// Asks the backend to remove locks of any holder. The handles of this locker are updated even if the caller is
 /// cancelled, or if the answer arrives after the operation timeout.

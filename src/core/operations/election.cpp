@@ -104,8 +104,8 @@ asio::awaitable<leadership> campaign(std::shared_ptr<core> self, std::string key
 {
     const auto mode = options.mode;
     auto record = prepare(self, std::move(key), std::move(options), renewal::automatic, true);
-    if (!record->acquire().refused && mode != lock_mode::exclusive) {
-        record->acquire().refused = std::make_unique<const failure>(
+    if (!record->acquire_state().input_failure && mode != lock_mode::exclusive) {
+        record->acquire_state().input_failure = std::make_unique<const failure>(
             failure{.code = errc::invalid_options, .detail = "an election has one leader; its mode is exclusive"});
     }
     record->is_leadership = true;

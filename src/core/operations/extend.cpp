@@ -13,7 +13,7 @@
 
 namespace colock::inline v0::detail::operations {
 
-void check_extend(const core& self, const record& record, std::chrono::milliseconds ttl)
+void check_extend(const core& self, const lock_record& record, std::chrono::milliseconds ttl)
 {
     using namespace std::chrono_literals;
     error_context context{.key = record.key(), .backend = self.backend_name()};
@@ -39,8 +39,8 @@ void check_new_ttl(const core& self, std::chrono::milliseconds ttl, error_contex
 namespace {
 
 /// \param began when the call began
-bool begin_extend(core& self, const record::ptr& record, std::chrono::milliseconds ttl, lease_clock::time_point began,
-    const std::shared_ptr<std::optional<extend_outcome>>& result, std::uint32_t& seen)
+bool begin_extend(core& self, const lock_record::ptr& record, std::chrono::milliseconds ttl,
+    lease_clock::time_point began, const std::shared_ptr<std::optional<extend_outcome>>& result, std::uint32_t& seen)
 {
     const auto throw_not_held = [&](lost_reason reason) {
         auto context = context_of_held(self, *record, began, 0);
@@ -82,7 +82,7 @@ bool begin_extend(core& self, const record::ptr& record, std::chrono::millisecon
 }
 
 void throw_if_not_extended(
-    core& self, const record& record, lease_clock::time_point began, const std::optional<extend_outcome>& result)
+    core& self, const lock_record& record, lease_clock::time_point began, const std::optional<extend_outcome>& result)
 {
     auto context = context_of_held(self, record, began, 1);
     error_code code;
@@ -114,7 +114,7 @@ public:
     using result_type = void;
     static constexpr bool checks_cancellation = false;
 
-    extend_operation(std::shared_ptr<core> owner, record::ptr record, std::chrono::milliseconds ttl)
+    extend_operation(std::shared_ptr<core> owner, lock_record::ptr record, std::chrono::milliseconds ttl)
         : held_operation(std::move(owner), std::move(record)), ttl_(ttl)
     {
     }
@@ -151,19 +151,19 @@ private:
 
 } // namespace
 
-asio::awaitable<void> extend(std::shared_ptr<core> self, record::ptr record, std::chrono::milliseconds ttl)
+asio::awaitable<void> extend(std::shared_ptr<core> self, lock_record::ptr record, std::chrono::milliseconds ttl)
 {
     return await_operation<extend_operation>(std::move(self), std::move(record), ttl);
 }
 
 void start_extend(
-    operation_handler<void> handler, std::shared_ptr<core> self, record::ptr record, std::chrono::milliseconds ttl)
+    operation_handler<void> handler, std::shared_ptr<core> self, lock_record::ptr record, std::chrono::milliseconds ttl)
 {
     start_operation<extend_operation>(std::move(handler), std::move(self), std::move(record), ttl);
 }
 
 asio::awaitable<std::vector<error_code>> extend_each(
-    std::shared_ptr<core> self, std::vector<record::ptr> records, std::chrono::milliseconds ttl)
+    std::shared_ptr<core> self, std::vector<lock_record::ptr> records, std::chrono::milliseconds ttl)
 {
     const auto began = lease_clock::now();
     std::vector<error_code> failures(records.size());

@@ -21,19 +21,19 @@ namespace {
 
 using reports = std::vector<lock_report>;
 using detail::core;
-using detail::record;
+using detail::lock_record;
 using milliseconds = std::chrono::milliseconds;
 
-std::vector<record::ptr> newest_first(const std::vector<lock>& locks)
+std::vector<lock_record::ptr> newest_first(const std::vector<lock>& locks)
 {
-    std::vector<record::ptr> records;
+    std::vector<lock_record::ptr> records;
     records.reserve(locks.size());
     for (auto each = locks.rbegin(); each != locks.rend(); ++each)
         records.emplace_back(&core::handles::record_of(*each));
     return records;
 }
 
-lock_report report_of(const record& own, lease_clock::time_point now)
+lock_report report_of(const lock_record& own, lease_clock::time_point now)
 {
     const auto& owner = own.owner();
     lock_report report{.key = own.key()};
@@ -49,7 +49,7 @@ lock_report report_of(const record& own, lease_clock::time_point now)
     return report;
 }
 
-reports reports_of(const std::vector<record::ptr>& own)
+reports reports_of(const std::vector<lock_record::ptr>& own)
 {
     const auto now = lease_clock::now();
     reports all;
@@ -113,7 +113,7 @@ std::function<void(adapter&, completion<group_outcome>)> make_group_request(
 }
 
 /// Records that the backend may keep these locks for `ttl` from now on.
-void extend_latest_expiry(core& self, const std::vector<record::ptr>& own, milliseconds ttl)
+void extend_latest_expiry(core& self, const std::vector<lock_record::ptr>& own, milliseconds ttl)
 {
     const auto until = saturating_add(lease_clock::now(), ttl);
     const std::lock_guard guard(self.mutex);
@@ -125,7 +125,7 @@ void extend_latest_expiry(core& self, const std::vector<record::ptr>& own, milli
 /// extends nothing if one lock has no TTL. The request never shortens a lease, so no holder relies on more time than
 /// the backend grants. The handles then set the exact new expiry of the own locks.
 asio::awaitable<std::vector<lock_status>> extend_all_of(
-    std::shared_ptr<core> self, std::string id, milliseconds ttl, std::vector<record::ptr> own)
+    std::shared_ptr<core> self, std::string id, milliseconds ttl, std::vector<lock_record::ptr> own)
 {
     detail::operations::check_new_ttl(*self, ttl, context_of(*self, id));
     if (!self->can.extends_groups) {
@@ -147,7 +147,7 @@ asio::awaitable<std::vector<lock_status>> extend_all_of(
 }
 
 asio::awaitable<reports> extend_group(
-    std::shared_ptr<core> self, std::string id, bool by_id, std::vector<record::ptr> own, milliseconds ttl)
+    std::shared_ptr<core> self, std::string id, bool by_id, std::vector<lock_record::ptr> own, milliseconds ttl)
 {
     if (!self)
         co_return reports();
@@ -176,7 +176,7 @@ asio::awaitable<reports> release_group(std::shared_ptr<core> self, std::string i
     if (self->dead)
         throw release_error(errc::shutting_down, context_of(*self, id));
     auto others = co_await detail::break_locks(
-        self, [id](const record& record) { return record.owner().group == id; },
+        self, [id](const lock_record& record) { return record.owner().group == id; },
         make_group_request(id, group_action::release, milliseconds(0)));
     if (others.error)
         throw_failed<release_error>(*self, id, *others.error);
@@ -239,13 +239,13 @@ namespace {
 }
 
 /// Makes the record of an acquire that adds a lock to a group.
-record::ptr prepare_member(const std::shared_ptr<core>& self, const std::string& id, const std::vector<lock>& locks,
-    std::string&& key, acquire_options&& options)
+lock_record::ptr prepare_member(const std::shared_ptr<core>& self, const std::string& id,
+    const std::vector<lock>& locks, std::string&& key, acquire_options&& options)
 {
     const bool is_member = std::ranges::find(locks, key, &lock::key) != locks.end();
     auto record = detail::operations::prepare(self, std::move(key), std::move(options), renewal::manual, true, id);
-    if (is_member && !record->acquire().refused) {
-        record->acquire().refused = std::make_unique<const failure>(failure{.code = errc::invalid_options,
+    if (is_member && !record->acquire_state().input_failure) {
+        record->acquire_state().input_failure = std::make_unique<const failure>(failure{.code = errc::invalid_options,
             .detail = "the group already holds this key and would wait for itself; use the existing lock"});
     }
     return record;
@@ -324,12 +324,12 @@ std::vector<claim_ptr> lock_group::claims() const
 
 namespace {
 
-std::vector<record::ptr> records_of(const std::vector<claim_ptr>& claims)
+std::vector<lock_record::ptr> records_of(const std::vector<claim_ptr>& claims)
 {
-    std::vector<record::ptr> records;
+    std::vector<lock_record::ptr> records;
     records.reserve(claims.size());
     for (const auto& each : claims)
-        records.emplace_back(&record::of(each));
+        records.emplace_back(&lock_record::from_claim(each));
     return records;
 }
 

@@ -12,7 +12,7 @@ namespace colock::inline v0::detail {
 
 namespace {
 
-void deliver(const std::vector<record::ptr>& records, create_all_outcome&& outcome)
+void deliver(const std::vector<lock_record::ptr>& records, create_all_outcome&& outcome)
 {
     for (std::size_t i = 0; i < records.size(); ++i) {
         switch (outcome.status) {
@@ -31,7 +31,7 @@ void deliver(const std::vector<record::ptr>& records, create_all_outcome&& outco
 
 } // namespace
 
-bool attempt_all(core& self, const std::vector<record::ptr>& records, bool is_retry)
+bool attempt_all(core& self, const std::vector<lock_record::ptr>& records, bool is_retry)
 {
     // These allocations may throw std::bad_alloc, so they precede everything that would have to be undone.
     std::vector<claim_ptr> claims(records.begin(), records.end());
@@ -61,7 +61,7 @@ bool attempt_all(core& self, const std::vector<record::ptr>& records, bool is_re
     return true;
 }
 
-bool must_await_batch(core& self, record& record, retry_schedule& schedule, std::uint32_t& seen)
+bool must_await_batch(core& self, lock_record& record, retry_schedule& schedule, std::uint32_t& seen)
 {
     std::optional<last_answer> last;
     {
@@ -81,19 +81,19 @@ bool must_await_batch(core& self, record& record, retry_schedule& schedule, std:
     return true;
 }
 
-std::optional<batch_refusal> take_batch_answer(core& self, const std::vector<record::ptr>& records)
+std::optional<batch_refusal> take_batch_answer(core& self, const std::vector<lock_record::ptr>& records)
 {
     const auto now = lease_clock::now();
     return self.update([&](deferred_actions& actions) {
         std::optional<batch_refusal> refused;
         for (std::size_t i = 0; i < records.size(); ++i) {
-            record& each = *records[i];
+            lock_record& each = *records[i];
             if (each.current_phase() != phase::acquiring)
                 continue;
-            if (std::exchange(each.acquire().outcome_ready, false) && !refused)
-                refused = {.which = i, .answer = each.acquire().outcome};
+            if (std::exchange(each.acquire_state().outcome_ready, false) && !refused)
+                refused = {.which = i, .answer = each.acquire_state().outcome};
             // The answer does not apply to the attempts that follow.
-            each.acquire().outcome.error.reset();
+            each.acquire_state().outcome.error.reset();
             each.attempts_made.store(0, std::memory_order_relaxed);
             if (i > 0)
                 self.queues.leave(each, actions.wakes);

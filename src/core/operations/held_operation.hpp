@@ -2,7 +2,7 @@
 #pragma once
 
 #include "core/state/core.hpp"
-#include "core/state/record.hpp"
+#include "core/state/lock_record.hpp"
 
 #include <algorithm>
 #include <cstdint>
@@ -25,20 +25,20 @@ public:
     [[nodiscard]] core& owner() const noexcept { return *core_; }
 
 protected:
-    held_operation(std::shared_ptr<core>&& owner, record::ptr&& record)
+    held_operation(std::shared_ptr<core>&& owner, lock_record::ptr&& record)
         : core_(std::move(owner)), record_(std::move(record))
     {
     }
     ~held_operation() = default;
 
     const std::shared_ptr<core> core_;
-    const record::ptr record_;
+    const lock_record::ptr record_;
 };
 
 /// Returns whether the caller has to wait for the result of a request for `record`, and stores in `seen` the version at
 /// which there was no result. Otherwise the result has arrived, or the caller must not wait any longer.
 template <class Outcome>
-bool await_result(core& self, record& record, const std::optional<Outcome>& result, lease_clock::time_point until,
+bool await_result(core& self, lock_record& record, const std::optional<Outcome>& result, lease_clock::time_point until,
     std::uint32_t& seen)
 {
     const std::lock_guard guard(self.mutex);

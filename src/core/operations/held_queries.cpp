@@ -24,7 +24,7 @@ enum class query_start : unsigned char
     ended,
 };
 
-query_start begin_is_valid(core& self, const record::ptr& record,
+query_start begin_is_valid(core& self, const lock_record::ptr& record,
     const std::shared_ptr<std::optional<valid_outcome>>& result, std::uint32_t& seen)
 {
     {
@@ -41,7 +41,7 @@ query_start begin_is_valid(core& self, const record::ptr& record,
     }
     const auto answered = [record, result](valid_outcome outcome) {
         if (const pinned_core alive{*record})
-            alive->on_checked(*record, std::move(outcome), result.get());
+            alive->on_queried(*record, std::move(outcome), result.get());
     };
     self.start_request(
         *record, [&](adapter& backend) { backend.start_is_valid(record, answered); },
@@ -55,7 +55,7 @@ public:
     using result_type = bool;
     static constexpr bool checks_cancellation = false;
 
-    is_valid_operation(std::shared_ptr<core> owner, record::ptr record)
+    is_valid_operation(std::shared_ptr<core> owner, lock_record::ptr record)
         : held_operation(std::move(owner), std::move(record))
     {
     }
@@ -112,12 +112,12 @@ class lease_listener
 {
 public:
     /// \param notified a condition that is notified of the end, in addition to that of `record`; may be null
-    lease_listener(core& owner, record::ptr record, condition* notified = nullptr)
+    lease_listener(core& owner, lock_record::ptr record, condition* notified = nullptr)
         : core_(owner), record_(std::move(record))
     {
         const std::lock_guard guard(core_.mutex);
         if (notified) {
-            on_end_.notified = notified;
+            on_end_.target = notified;
             record_->lease_state().end_listeners.push_back(on_end_);
         }
         record_->lease_state().plan.add_listener();
@@ -134,7 +134,7 @@ public:
         reschedule();
     }
 
-    [[nodiscard]] record& held() const noexcept { return *record_; }
+    [[nodiscard]] lock_record& held() const noexcept { return *record_; }
     /// Returns why the lease has ended, if it has. The mutex must be held.
     [[nodiscard]] std::optional<lost_reason> end_reason() const noexcept
     {
@@ -150,7 +150,7 @@ private:
     }
 
     core& core_;
-    record::ptr record_;
+    lock_record::ptr record_;
     end_listener on_end_;
 };
 
@@ -161,7 +161,7 @@ public:
     using result_type = lost_reason;
     static constexpr bool checks_cancellation = true;
 
-    lost_operation(std::shared_ptr<core> owner, record::ptr record)
+    lost_operation(std::shared_ptr<core> owner, lock_record::ptr record)
         : held_operation(std::move(owner), std::move(record))
     {
     }
@@ -192,7 +192,7 @@ public:
     static constexpr on_close closing = on_close::keep_waiting;
     static constexpr bool checks_cancellation = true;
 
-    first_lost_operation(std::shared_ptr<core> owner, std::vector<record::ptr> records) : core_(std::move(owner))
+    first_lost_operation(std::shared_ptr<core> owner, std::vector<lock_record::ptr> records) : core_(std::move(owner))
     {
         for (auto& each : records)
             listeners_.emplace_back(*core_, std::move(each), &first_end_);
@@ -208,7 +208,7 @@ public:
         const std::lock_guard guard(core_->mutex);
         for (const auto& each : listeners_) {
             if (const auto reason = each.end_reason()) {
-                ended_ = &each.held();
+                lost_record_ = &each.held();
                 reason_ = *reason;
                 return std::nullopt;
             }
@@ -216,45 +216,45 @@ public:
         return awaited_change{&first_end_, first_end_.version};
     }
 
-    [[nodiscard]] lost_lock result() const { return {.key = ended_->key(), .reason = reason_}; }
+    [[nodiscard]] lost_lock result() const { return {.key = lost_record_->key(), .reason = reason_}; }
 
 private:
     const std::shared_ptr<core> core_;
     condition first_end_;
     std::deque<lease_listener> listeners_;
-    const record* ended_ = nullptr;
+    const lock_record* lost_record_ = nullptr;
     lost_reason reason_ = lost_reason::released;
 };
 
 } // namespace
 
-asio::awaitable<bool> is_valid(std::shared_ptr<core> self, record::ptr record)
+asio::awaitable<bool> is_valid(std::shared_ptr<core> self, lock_record::ptr record)
 {
     return await_operation<is_valid_operation>(std::move(self), std::move(record));
 }
 
-void start_is_valid(operation_handler<bool> handler, std::shared_ptr<core> self, record::ptr record)
+void start_is_valid(operation_handler<bool> handler, std::shared_ptr<core> self, lock_record::ptr record)
 {
     start_operation<is_valid_operation>(std::move(handler), std::move(self), std::move(record));
 }
 
-asio::awaitable<lost_reason> lost(std::shared_ptr<core> self, record::ptr record)
+asio::awaitable<lost_reason> lost(std::shared_ptr<core> self, lock_record::ptr record)
 {
     return await_operation<lost_operation>(std::move(self), std::move(record));
 }
 
-void start_lost(operation_handler<lost_reason> handler, std::shared_ptr<core> self, record::ptr record)
+void start_lost(operation_handler<lost_reason> handler, std::shared_ptr<core> self, lock_record::ptr record)
 {
     start_operation<lost_operation>(std::move(handler), std::move(self), std::move(record));
 }
 
-asio::awaitable<lost_lock> first_lost(std::shared_ptr<core> self, std::vector<record::ptr> records)
+asio::awaitable<lost_lock> first_lost(std::shared_ptr<core> self, std::vector<lock_record::ptr> records)
 {
     return await_operation<first_lost_operation>(std::move(self), std::move(records));
 }
 
 void start_first_lost(
-    operation_handler<lost_lock> handler, std::shared_ptr<core> self, std::vector<record::ptr> records)
+    operation_handler<lost_lock> handler, std::shared_ptr<core> self, std::vector<lock_record::ptr> records)
 {
     start_operation<first_lost_operation>(std::move(handler), std::move(self), std::move(records));
 }

@@ -8,35 +8,35 @@ namespace colock::inline v0::detail::operations {
 
 using namespace std::chrono_literals;
 
-void incomplete_group::add(record::ptr record)
+void incomplete_group::add(lock_record::ptr record)
 {
-    renews_ = std::exchange(record->acquire().renews, record->ttl() > 0ms);
-    max_hold_ = std::exchange(record->acquire().max_hold, 0ms);
+    renews_ = std::exchange(record->acquire_state().renews, record->ttl() > 0ms);
+    max_hold_ = std::exchange(record->acquire_state().max_hold, 0ms);
     record->group_in_progress = &progress_;
     all_.emplace_back(std::move(record));
 }
 
-void incomplete_group::set_awaited_claim(record* next)
+void incomplete_group::set_awaited_claim(lock_record* next)
 {
     const std::lock_guard guard(core_->mutex);
-    progress_.waits_for = next;
+    progress_.awaited_claim = next;
 }
 
 bool incomplete_group::has_lost() const
 {
     const std::lock_guard guard(core_->mutex);
-    return progress_.has_lost;
+    return progress_.has_lost_lease;
 }
 
 bool incomplete_group::begin_renewals(lease_clock::time_point until, std::uint32_t& seen)
 {
     return core_->update([&](deferred_actions& actions) {
         bool is_unanswered = false;
-        if (progress_.has_lost)
+        if (progress_.has_lost_lease)
             return false;
         const auto now = lease_clock::now();
         for (auto& each : all_) {
-            record& record = *each.record;
+            lock_record& record = *each.record;
             // The timer may be late.
             if (record.lease().has_ended(now))
                 static_cast<void>(core_->leases.report_loss(record, actions));
@@ -49,7 +49,7 @@ bool incomplete_group::begin_renewals(lease_clock::time_point until, std::uint32
         }
         core_->timers.schedule_wait(progress_, until);
         seen = progress_.version;
-        return is_unanswered && !progress_.has_lost;
+        return is_unanswered && !progress_.has_lost_lease;
     });
 }
 
@@ -57,11 +57,11 @@ bool incomplete_group::complete(bool& waits, lease_clock::time_point started)
 {
     return core_->update([&](deferred_actions&) {
         const auto now = lease_clock::now();
-        if (core_->closed_to_new || progress_.has_lost ||
+        if (core_->closed_to_new || progress_.has_lost_lease ||
             !std::ranges::all_of(all_, [&](const requested_lock& each) { return is_long_enough(each, now); }))
             return false;
         for (auto& each : all_)
-            core_->hand_out(*each.record, renews_, max_hold_, now);
+            core_->complete_grant(*each.record, renews_, max_hold_, now);
         if (std::exchange(waits, false))
             core_->leases.end_wait(started);
         return true;
@@ -74,7 +74,7 @@ std::vector<lock> incomplete_group::take_locks()
     locks.reserve(all_.size());
     for (auto& each : all_) {
         each.on_exit.dismiss();
-        locks.push_back(record::make_lock(std::move(each.record), std::shared_ptr(core_)));
+        locks.push_back(lock_record::make_lock(std::move(each.record), std::shared_ptr(core_)));
     }
     return locks;
 }
@@ -85,7 +85,7 @@ void incomplete_group::release_all() noexcept
     while (!all_.empty())
         all_.pop_back();
     const std::lock_guard guard(core_->mutex);
-    progress_.has_lost = false;
+    progress_.has_lost_lease = false;
 }
 
 bool incomplete_group::needs_renewal(const requested_lock& member, lease_clock::time_point now) const

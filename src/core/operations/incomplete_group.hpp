@@ -5,7 +5,7 @@
 
 #include "core/operations/acquire_guard.hpp"
 #include "core/state/core.hpp"
-#include "core/state/record.hpp"
+#include "core/state/lock_record.hpp"
 
 #include <chrono>
 #include <cstdint>
@@ -19,12 +19,12 @@ namespace colock::inline v0::detail::operations {
 /// One lock of a group, from the first attempt until the group is complete or given up.
 struct requested_lock
 {
-    detail::record::ptr record;
+    lock_record::ptr record;
     acquire_guard on_exit;
     /// The expiry of the lease before it was renewed for completion; zero if it was not renewed.
     lease_clock::time_point renewed_from{};
 
-    explicit requested_lock(record::ptr claim) : record(std::move(claim)), on_exit(record)
+    explicit requested_lock(lock_record::ptr claim) : record(std::move(claim)), on_exit(record)
     {
         on_exit.reports = false;
         on_exit.enter_slow_path();
@@ -42,7 +42,7 @@ public:
     incomplete_group(const incomplete_group&) = delete;
     incomplete_group& operator=(const incomplete_group&) = delete;
 
-    void add(record::ptr record);
+    void add(lock_record::ptr record);
     /// Returns the locks in the order in which they were added. They do not move in memory.
     [[nodiscard]] std::deque<requested_lock>& all() noexcept { return all_; }
     [[nodiscard]] requested_lock& first() noexcept { return all_.front(); }
@@ -50,7 +50,7 @@ public:
     /// Returns the condition that is notified when a lease has ended or a renewal was answered.
     [[nodiscard]] condition& progress() noexcept { return progress_; }
     /// \param next the claim that the coroutine waits for from now on; null: it waits for `progress`
-    void set_awaited_claim(record* next);
+    void set_awaited_claim(lock_record* next);
     /// Whether a lease has ended, so that the group has to start again.
     [[nodiscard]] bool has_lost() const;
 

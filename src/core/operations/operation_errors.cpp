@@ -23,7 +23,7 @@ std::chrono::nanoseconds elapsed_since(lease_clock::time_point started)
 
 } // namespace
 
-error_context context_of(const core& self, const record& record)
+error_context context_of(const core& self, const lock_record& record)
 {
     return {.key = record.key(),
         .backend = self.backend_name(),
@@ -32,7 +32,7 @@ error_context context_of(const core& self, const record& record)
 }
 
 error_context context_of_held(
-    const core& self, const record& record, lease_clock::time_point began, std::size_t attempts)
+    const core& self, const lock_record& record, lease_clock::time_point began, std::size_t attempts)
 {
     return {.key = record.key(), .backend = self.backend_name(), .attempts = attempts, .elapsed = elapsed_since(began)};
 }
@@ -44,16 +44,16 @@ void throw_failed(const failure& failure, error_context context)
     throw create_error(failure.code, std::move(context));
 }
 
-void throw_shutting_down(const core& self, const record& record)
+void throw_shutting_down(const core& self, const lock_record& record)
 {
     throw create_error(errc::shutting_down, context_of(self, record));
 }
 
-void throw_refused(const core& self, const record& record)
+void throw_invalid(const core& self, const lock_record& record)
 {
     auto context = context_of(self, record);
-    context.detail = record.acquire().refused->detail;
-    throw validation_error(record.acquire().refused->code, std::move(context));
+    context.detail = record.acquire_state().input_failure->detail;
+    throw validation_error(record.acquire_state().input_failure->code, std::move(context));
 }
 
 std::string lease_end_text(lost_reason reason)
@@ -71,7 +71,7 @@ failure_ptr too_late_to_use()
 
 namespace {
 
-void name_holder(last_answer& answer, const record& holder)
+void name_holder(last_answer& answer, const lock_record& holder)
 {
     answer.is_held_here = true;
     answer.holder = holder.owner().owner;
@@ -91,10 +91,10 @@ std::string holder_text(const last_answer& last)
 
 } // namespace
 
-last_answer answer_to(const core& self, const record& record, lease_clock::time_point now)
+last_answer answer_to(const core& self, const lock_record& record, lease_clock::time_point now)
 {
     const bool is_sent = record.in_flight != operation::none;
-    const auto& acquire = record.acquire();
+    const auto& acquire = record.acquire_state();
     if (!is_sent && record.attempts_made == 0)
         return answer_to_first(self, *acquire.queue, now);
     auto known = last_answer::from(acquire.outcome, acquire.plan.holder_expires());
@@ -110,12 +110,12 @@ last_answer answer_to(const core& self, const record& record, lease_clock::time_
 last_answer answer_to_first(const core& self, const key_queue& queue, lease_clock::time_point now)
 {
     if (queue.holder) {
-        last_answer record{.is_answered = true};
-        name_holder(record, *queue.holder);
-        return record;
+        last_answer answer{.is_answered = true};
+        name_holder(answer, *queue.holder);
+        return answer;
     }
     last_answer known = queue.answer;
-    const record& first = queue.members.front();
+    const lock_record& first = queue.members.front();
     known.is_behind = first.in_flight == operation::none || !self.answers.is_overdue(first.operation_start(), now);
     known.is_answered = known.is_answered && known.is_behind;
     return known;
@@ -132,7 +132,7 @@ failure_ptr failure_unless_busy(const core& self, const last_answer& last, const
     return make_failure(last.is_in_flight ? errc::outcome_unknown : errc::unavailable, silence);
 }
 
-void throw_retries_ended(const core& self, const record& record, retry_schedule& schedule, const last_answer& last)
+void throw_retries_ended(const core& self, const lock_record& record, retry_schedule& schedule, const last_answer& last)
 {
     auto context = context_of(self, record);
     context.attempts += schedule.earlier_requests() + (last.is_in_flight ? 1 : 0);
@@ -169,7 +169,7 @@ error_code code_of_destroyed(const core& self) noexcept
     return self.dead ? error_code(errc::shutting_down) : error_code(asio::error::operation_aborted);
 }
 
-void report_not_granted(core& self, const record::ptr& record, const error_code& error) noexcept
+void report_not_granted(core& self, const lock_record::ptr& record, const error_code& error) noexcept
 {
     self.update([&](deferred_actions&) {
         ++counter_of(self.stats, error);

@@ -5,7 +5,7 @@
 #include <colock/spi/outcome.hpp>
 
 #include "core/state/key_queues.hpp"
-#include "core/state/record.hpp"
+#include "core/state/lock_record.hpp"
 
 namespace colock::inline v0::detail {
 
@@ -15,19 +15,19 @@ class retry_schedule;
 // The errors that end an operation. None of these functions takes the mutex.
 
 /// Returns the context of an acquire.
-[[nodiscard]] error_context context_of(const core& self, const record& record);
+[[nodiscard]] error_context context_of(const core& self, const lock_record& record);
 /// Returns the context of an operation on a lock that was granted before.
 /// \param attempts number of requests that this operation has sent
 [[nodiscard]] error_context context_of_held(
-    const core& self, const record& record, lease_clock::time_point began, std::size_t attempts);
+    const core& self, const lock_record& record, lease_clock::time_point began, std::size_t attempts);
 [[noreturn]] void throw_failed(const failure& failure, error_context context);
-[[noreturn]] void throw_shutting_down(const core& self, const record& record);
-[[noreturn]] void throw_refused(const core& self, const record& record);
+[[noreturn]] void throw_shutting_down(const core& self, const lock_record& record);
+[[noreturn]] void throw_invalid(const core& self, const lock_record& record);
 /// Throws if the call of the operation has found invalid input.
-inline void throw_if_refused(const core& self, const record& record)
+inline void throw_if_invalid(const core& self, const lock_record& record)
 {
-    if (record.acquire().refused)
-        throw_refused(self, record);
+    if (record.acquire_state().input_failure)
+        throw_invalid(self, record);
 }
 
 /// Describes why an operation on a lock whose lease has ended is refused.
@@ -36,7 +36,7 @@ inline void throw_if_refused(const core& self, const record& record)
 // Errors of an acquire.
 [[nodiscard]] failure_ptr too_late_to_use();
 /// Returns what is known about the attempts of `record` so far. The mutex must be held.
-[[nodiscard]] last_answer answer_to(const core& self, const record& record, lease_clock::time_point now);
+[[nodiscard]] last_answer answer_to(const core& self, const lock_record& record, lease_clock::time_point now);
 /// Returns what is known to a caller that has sent no request itself and waits behind the members of `queue`. The mutex
 /// must be held.
 [[nodiscard]] last_answer answer_to_first(const core& self, const key_queue& queue, lease_clock::time_point now);
@@ -46,14 +46,14 @@ inline void throw_if_refused(const core& self, const record& record)
 [[nodiscard]] failure_ptr failure_unless_busy(const core& self, const last_answer& last, const char* silence);
 /// Throws `failure_unless_busy`. If there is no such reason, calls `schedule.end_busy` and throws a `retry_error`.
 [[noreturn]] void throw_retries_ended(
-    const core& self, const record& record, retry_schedule& schedule, const last_answer& last);
+    const core& self, const lock_record& record, retry_schedule& schedule, const last_answer& last);
 
 /// Returns the code of an acquire whose frame is destroyed before it ends: it was cancelled, or one of the execution
 /// contexts was destroyed.
 [[nodiscard]] error_code code_of_destroyed(const core& self) noexcept;
 /// Counts an acquire that has ended without a lock, and reports it to the observer.
 /// \param error the error of the acquire, or `code_of_destroyed`
-void report_not_granted(core& self, const record::ptr& record, const error_code& error) noexcept;
+void report_not_granted(core& self, const lock_record::ptr& record, const error_code& error) noexcept;
 
 // Errors of queries and changes of a lock.
 enum class effect : unsigned char
@@ -64,7 +64,7 @@ enum class effect : unsigned char
 /// Returns why an operation was not answered in time.
 [[nodiscard]] failure_ptr unanswered(const core& self);
 /// Returns why an operation of `record` was not answered in time. The record may be from the parent process.
-[[nodiscard]] failure_ptr unanswered(const core& self, const record& record);
+[[nodiscard]] failure_ptr unanswered(const core& self, const lock_record& record);
 /// Throws the error of an operation without an answer. A query changes nothing, so its outcome is never unknown.
 /// \param failure null: there was no answer in time
 [[noreturn]] void throw_unanswered(const core& self, const failure_ptr& failure, effect kind, error_context context);

@@ -12,7 +12,7 @@
 #include <colock/options.hpp>
 #include <colock/stats.hpp>
 
-#include "core/state/record.hpp"
+#include "core/state/lock_record.hpp"
 
 #include <boost/asio/awaitable.hpp>
 
@@ -33,54 +33,55 @@ namespace colock::inline v0::detail::operations {
 /// Makes the record of an acquire. The record stores the error of invalid input, which is thrown when the operation is
 /// awaited.
 /// \param keeps_place false for a single attempt
-[[nodiscard]] record::ptr prepare(const std::shared_ptr<core>& self, std::string&& key, acquire_options&& options,
+[[nodiscard]] lock_record::ptr prepare(const std::shared_ptr<core>& self, std::string&& key, acquire_options&& options,
     renewal default_renewal, bool keeps_place, std::string_view group = {});
 /// Adds a limit to the retry policy of an acquire.
 /// \param within zero or less: a single attempt
 void limit_wait(const core& self, acquire_options& options, lease_clock::duration within);
 
 // acquire.cpp
-[[nodiscard]] asio::awaitable<lock> acquire(std::shared_ptr<core> self, record::ptr record);
-void start_prepared_acquire(operation_handler<lock> handler, std::shared_ptr<core> self, record::ptr record);
+[[nodiscard]] asio::awaitable<lock> acquire(std::shared_ptr<core> self, lock_record::ptr record);
+void start_prepared_acquire(operation_handler<lock> handler, std::shared_ptr<core> self, lock_record::ptr record);
 
 // group.cpp
 /// \param id if empty, an id is generated
 [[nodiscard]] lock_group group(std::shared_ptr<core> self, std::string id);
 
 // transfer.cpp
-[[nodiscard]] asio::awaitable<std::string> detach(std::shared_ptr<core> self, record::ptr record);
+[[nodiscard]] asio::awaitable<std::string> detach(std::shared_ptr<core> self, lock_record::ptr record);
 
 // release.cpp
-[[nodiscard]] asio::awaitable<void> release(std::shared_ptr<core> self, record::ptr record, on_failure report);
-void start_release(operation_handler<void> handler, std::shared_ptr<core> self, record::ptr record, on_failure report);
+[[nodiscard]] asio::awaitable<void> release(std::shared_ptr<core> self, lock_record::ptr record, on_failure report);
+void start_release(
+    operation_handler<void> handler, std::shared_ptr<core> self, lock_record::ptr record, on_failure report);
 /// Releases several locks at once. Returns an error code for each: empty, or why the release failed. The caller keeps
 /// the handles, so that the core completes the releases if the coroutine ends early.
 [[nodiscard]] asio::awaitable<std::vector<error_code>> release_each(
-    std::shared_ptr<core> self, std::vector<record::ptr> records);
+    std::shared_ptr<core> self, std::vector<lock_record::ptr> records);
 
 // extend.cpp
 [[nodiscard]] asio::awaitable<void> extend(
-    std::shared_ptr<core> self, record::ptr record, std::chrono::milliseconds ttl);
-void start_extend(
-    operation_handler<void> handler, std::shared_ptr<core> self, record::ptr record, std::chrono::milliseconds ttl);
+    std::shared_ptr<core> self, lock_record::ptr record, std::chrono::milliseconds ttl);
+void start_extend(operation_handler<void> handler, std::shared_ptr<core> self, lock_record::ptr record,
+    std::chrono::milliseconds ttl);
 /// Extends several locks at once, with results as in `release_each`.
 [[nodiscard]] asio::awaitable<std::vector<error_code>> extend_each(
-    std::shared_ptr<core> self, std::vector<record::ptr> records, std::chrono::milliseconds ttl);
+    std::shared_ptr<core> self, std::vector<lock_record::ptr> records, std::chrono::milliseconds ttl);
 /// \throws validation_error if no lock can be extended to that TTL
 void check_new_ttl(const core& self, std::chrono::milliseconds ttl, error_context context);
 /// \throws validation_error if `record` can never be extended to that TTL
-void check_extend(const core& self, const record& record, std::chrono::milliseconds ttl);
+void check_extend(const core& self, const lock_record& record, std::chrono::milliseconds ttl);
 
 // held_queries.cpp
-[[nodiscard]] asio::awaitable<bool> is_valid(std::shared_ptr<core> self, record::ptr record);
-void start_is_valid(operation_handler<bool> handler, std::shared_ptr<core> self, record::ptr record);
-[[nodiscard]] asio::awaitable<lost_reason> lost(std::shared_ptr<core> self, record::ptr record);
-void start_lost(operation_handler<lost_reason> handler, std::shared_ptr<core> self, record::ptr record);
+[[nodiscard]] asio::awaitable<bool> is_valid(std::shared_ptr<core> self, lock_record::ptr record);
+void start_is_valid(operation_handler<bool> handler, std::shared_ptr<core> self, lock_record::ptr record);
+[[nodiscard]] asio::awaitable<lost_reason> lost(std::shared_ptr<core> self, lock_record::ptr record);
+void start_lost(operation_handler<lost_reason> handler, std::shared_ptr<core> self, lock_record::ptr record);
 
 /// Waits until the first of these leases has ended. `record` is not empty.
-[[nodiscard]] asio::awaitable<lost_lock> first_lost(std::shared_ptr<core> self, std::vector<record::ptr> records);
+[[nodiscard]] asio::awaitable<lost_lock> first_lost(std::shared_ptr<core> self, std::vector<lock_record::ptr> records);
 void start_first_lost(
-    operation_handler<lost_lock> handler, std::shared_ptr<core> self, std::vector<record::ptr> records);
+    operation_handler<lost_lock> handler, std::shared_ptr<core> self, std::vector<lock_record::ptr> records);
 
 // admin.cpp
 /// Asks the backend for the holders of a key.

@@ -8,7 +8,7 @@ namespace colock::inline v0::detail::operations {
 
 using namespace std::chrono_literals;
 
-record::ptr prepare(const std::shared_ptr<core>& self, std::string&& key, acquire_options&& options,
+lock_record::ptr prepare(const std::shared_ptr<core>& self, std::string&& key, acquire_options&& options,
     renewal default_renewal, bool keeps_place, std::string_view group)
 {
     const auto ttl = options.ttl.value_or(self->options.ttl);
@@ -31,17 +31,17 @@ record::ptr prepare(const std::shared_ptr<core>& self, std::string&& key, acquir
     }
     if (self->options.debug)
         owner = std::make_shared<const located_owner_data>(located_owner_data{{*owner}, options.location});
-    record::ptr record(new detail::record(self, {.key = std::move(key),
-                                                    .mode = options.mode,
-                                                    .max_holders = options.max_holders,
-                                                    .ttl = ttl,
-                                                    .keeps_place = keeps_place,
-                                                    .owner = std::move(owner)}));
-    record->acquire().refused = std::move(refused);
+    lock_record::ptr record(new lock_record(self, {.key = std::move(key),
+                                                      .mode = options.mode,
+                                                      .max_holders = options.max_holders,
+                                                      .ttl = ttl,
+                                                      .keeps_place = keeps_place,
+                                                      .owner = std::move(owner)}));
+    record->acquire_state().input_failure = std::move(refused);
     if (!options.retry.empty())
         record->own_policy = std::make_unique<const retry_policy>(std::move(options.retry));
-    record->acquire().renews = options.renewal.value_or(default_renewal) == renewal::automatic && ttl > 0ms;
-    record->acquire().max_hold = max_hold.value_or(0ms);
+    record->acquire_state().renews = options.renewal.value_or(default_renewal) == renewal::automatic && ttl > 0ms;
+    record->acquire_state().max_hold = max_hold.value_or(0ms);
     return record;
 }
 

@@ -3,8 +3,8 @@
 #include "core/operations/operation_errors.hpp"
 #include "core/operations/operations.hpp"
 #include "core/operations/run_operation.hpp"
-#include "core/state/background_release.hpp"
 #include "core/state/core.hpp"
+#include "core/state/end_of_use.hpp"
 
 #include <algorithm>
 #include <cstdint>
@@ -19,25 +19,25 @@ namespace {
 class background_release_guard
 {
 public:
-    background_release_guard(core& self, record& record) : self_(self), ending_(record) {}
+    background_release_guard(core& self, lock_record& record) : self_(self), record_(record) {}
     background_release_guard(const background_release_guard&) = delete;
     background_release_guard& operator=(const background_release_guard&) = delete;
-    ~background_release_guard() { release_in_background(self_, ending_); }
+    ~background_release_guard() { release_in_background(self_, record_); }
 
 private:
     core& self_;
-    record& ending_;
+    lock_record& record_;
 };
 
 /// Begins a release. A second release, or a release of a lock that was lost or detached meanwhile, does not wait.
-release_start begin_release_if_held(core& self, record& record, std::uint32_t& seen)
+release_start begin_release_if_held(core& self, lock_record& record, std::uint32_t& seen)
 {
     const auto start = record.current_phase() == phase::held ? begin_release(self, record, &seen) : release_start();
     return start.was_held ? start : release_start();
 }
 
 /// \param was_held whether the lock was held until this release began
-void throw_if_release_failed(core& self, record& record, lease_clock::time_point began, bool was_held)
+void throw_if_release_failed(core& self, lock_record& record, lease_clock::time_point began, bool was_held)
 {
     error_code code;
     failure_ptr failure;
@@ -79,7 +79,7 @@ public:
     using result_type = void;
     static constexpr bool checks_cancellation = false;
 
-    release_operation(std::shared_ptr<core> owner, record::ptr record, on_failure report)
+    release_operation(std::shared_ptr<core> owner, lock_record::ptr record, on_failure report)
         : held_operation(std::move(owner), std::move(record)), report_(report)
     {
         // A quiet release throws no error that would contain this time.
@@ -120,17 +120,18 @@ private:
 
 } // namespace
 
-asio::awaitable<void> release(std::shared_ptr<core> self, record::ptr record, on_failure report)
+asio::awaitable<void> release(std::shared_ptr<core> self, lock_record::ptr record, on_failure report)
 {
     return await_operation<release_operation>(std::move(self), std::move(record), report);
 }
 
-void start_release(operation_handler<void> handler, std::shared_ptr<core> self, record::ptr record, on_failure report)
+void start_release(
+    operation_handler<void> handler, std::shared_ptr<core> self, lock_record::ptr record, on_failure report)
 {
     start_operation<release_operation>(std::move(handler), std::move(self), std::move(record), report);
 }
 
-asio::awaitable<std::vector<error_code>> release_each(std::shared_ptr<core> self, std::vector<record::ptr> records)
+asio::awaitable<std::vector<error_code>> release_each(std::shared_ptr<core> self, std::vector<lock_record::ptr> records)
 {
     const auto began = lease_clock::now();
     std::vector<release_start> starts(records.size());

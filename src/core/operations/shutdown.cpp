@@ -17,7 +17,7 @@ void detach_from_backend(core& self, lease_clock::duration close_timeout, comple
     bool is_last = false;
     {
         const std::lock_guard guard(self.mutex);
-        is_last = !std::exchange(self.detached, true) && self.backend->remove_user() && !self.dead;
+        is_last = !std::exchange(self.has_left_backend, true) && self.backend->remove_user() && !self.dead;
     }
     if (!is_last)
         return done(close_outcome{});
@@ -52,8 +52,8 @@ asio::awaitable<void> close_backend(
 /// unanswered, an unanswered request may still be executed, or a grant has not been processed.
 void report_undecided(core& self, std::vector<std::string>& keys)
 {
-    const auto add = [&](const record& record) {
-        const auto& acquire = record.acquire();
+    const auto add = [&](const lock_record& record) {
+        const auto& acquire = record.acquire_state();
         const bool is_granted = acquire.outcome_ready && acquire.outcome.status == create_status::granted;
         const bool keeps_a_place = record.left_trace && self.can.fifo && !self.can.immediate;
         if (record.in_flight != operation::none || record.in_doubt() || is_granted || keeps_a_place)
@@ -78,7 +78,7 @@ shutdown_report end_shutdown(core& self)
 {
     return self.update([&](deferred_actions& actions) {
         shutdown_report report;
-        for (record& record : self.leases.all()) {
+        for (lock_record& record : self.leases.all()) {
             report.still_running.push_back(record.key());
             record.lease_state().plan.stop_renewals();
             self.leases.reschedule(record);
@@ -95,7 +95,7 @@ shutdown_report end_shutdown(core& self)
 void on_last_handle_destroyed(core& self) noexcept
 {
     try {
-        self.notifier.begin(shutdown_notifier::scope::waiters);
+        self.shutdown.begin(shutdown_sequence::scope::waiters);
         detach_from_backend(self, self.options.operation_timeout, [](close_outcome) {});
     } catch (const std::bad_alloc&) {
         // The destructor of the last handle must not throw. The connections stay open until the adapter is destroyed.
@@ -107,7 +107,7 @@ asio::awaitable<shutdown_report> shutdown(std::shared_ptr<core> self, std::chron
     const auto now = lease_clock::now();
     const auto until = saturating_add(now, deadline);
     const auto calls_end_by = now + call_grace_time;
-    self->notifier.begin(shutdown_notifier::scope::waiters_and_leases);
+    self->shutdown.begin(shutdown_sequence::scope::waiters_and_leases);
     const timer_guard on_exit{*self, self->cleanup.drained()};
     // Number of calls in flight when the shutdown stopped waiting. Later calls are not counted, because the closed
     // locker refuses them.
@@ -117,7 +117,7 @@ asio::awaitable<shutdown_report> shutdown(std::shared_ptr<core> self, std::chron
         {
             const std::lock_guard guard(self->mutex);
             // The notification of the waiters is fast, so it is completed even after the deadline.
-            const bool is_notifying = self->notifier.is_notifying();
+            const bool is_notifying = self->shutdown.is_notifying();
             const bool has_calls_in_flight = calls_in_flight(*self) != 0;
             if (self->leases.all().empty() && self->cleanup.empty() && self->acquire_count == 0 &&
                 !has_calls_in_flight && !is_notifying)

@@ -30,7 +30,7 @@ void check_tickets_supported(const core& self, std::string key)
 }
 
 [[noreturn]] void throw_not_held(
-    const core& self, const record& record, lease_clock::time_point began, lost_reason reason)
+    const core& self, const lock_record& record, lease_clock::time_point began, lost_reason reason)
 {
     auto context = context_of_held(self, record, began, 0);
     context.detail = lease_end_text(reason);
@@ -38,7 +38,7 @@ void check_tickets_supported(const core& self, std::string key)
 }
 
 /// Whether a request of the lock is unanswered. Such a request could arrive after the lock was adopted.
-bool is_in_doubt(const record& record)
+bool is_in_doubt(const lock_record& record)
 {
     return record.in_doubt() || record.release_in_doubt() || record.late_ttl() != std::chrono::milliseconds::max();
 }
@@ -46,7 +46,7 @@ bool is_in_doubt(const record& record)
 /// Blocks other operations on the lock until `end_detach`, so that a ticket can be made. Returns false, without any
 /// effect, if an operation in flight must end first.
 /// \param began when the call began
-bool begin_detach(core& self, const record::ptr& record, lease_clock::time_point began, std::uint32_t& seen)
+bool begin_detach(core& self, const lock_record::ptr& record, lease_clock::time_point began, std::uint32_t& seen)
 {
     std::unique_lock guard(self.mutex);
     if (self.is_backend_gone()) {
@@ -78,7 +78,7 @@ bool begin_detach(core& self, const record::ptr& record, lease_clock::time_point
 }
 
 /// Ends the lock here if a ticket was made. The mutex must be held. Returns the reason if the lease was lost meanwhile.
-std::optional<lost_reason> end_detach(core& self, record& record, bool has_ticket, deferred_actions& actions)
+std::optional<lost_reason> end_detach(core& self, lock_record& record, bool has_ticket, deferred_actions& actions)
 {
     const bool is_lost = record.lease().has_ended(lease_clock::now());
     if (has_ticket && record.current_phase() == phase::held && !is_lost) {
@@ -94,7 +94,7 @@ std::optional<lost_reason> end_detach(core& self, record& record, bool has_ticke
 class ticket_export
 {
 public:
-    ticket_export(std::shared_ptr<core> owner, record::ptr record)
+    ticket_export(std::shared_ptr<core> owner, lock_record::ptr record)
         : core_(std::move(owner)), record_(std::move(record)), state_(std::make_shared<state>())
     {
     }
@@ -151,7 +151,7 @@ private:
         bool is_abandoned = false;
     };
 
-    static void on_exported(core& self, record& record, state& result, export_outcome&& outcome)
+    static void on_exported(core& self, lock_record& record, state& result, export_outcome&& outcome)
     {
         if (outcome.error)
             self.note_failure(outcome.error);
@@ -166,14 +166,14 @@ private:
     }
 
     const std::shared_ptr<core> core_;
-    const record::ptr record_;
+    const lock_record::ptr record_;
     const std::shared_ptr<state> state_;
     bool is_started_ = false;
 };
 
 } // namespace
 
-asio::awaitable<std::string> detach(std::shared_ptr<core> self, record::ptr record)
+asio::awaitable<std::string> detach(std::shared_ptr<core> self, lock_record::ptr record)
 {
     check_tickets_supported(*self, record->key());
     const auto began = lease_clock::now();
@@ -207,7 +207,8 @@ asio::awaitable<std::string> detach(std::shared_ptr<core> self, record::ptr reco
 namespace {
 
 /// The data of the ticket take precedence over the options, except for the TTL.
-record::ptr prepare_adoption(const std::shared_ptr<core>& self, ticket_content&& content, acquire_options&& options)
+lock_record::ptr prepare_adoption(
+    const std::shared_ptr<core>& self, ticket_content&& content, acquire_options&& options)
 {
     options.mode = content.mode;
     options.max_holders = content.max_holders;
@@ -245,7 +246,7 @@ enum class adoption : unsigned char
 };
 
 /// Processes an answer that is not a usable grant. After a grant that arrived too late, the adoption is repeated.
-void process_answer(core& self, record& record, retry_schedule& schedule, const create_outcome& outcome)
+void process_answer(core& self, lock_record& record, retry_schedule& schedule, const create_outcome& outcome)
 {
     auto failure = outcome.error;
     if (outcome.status == create_status::busy) {
@@ -262,7 +263,7 @@ void process_answer(core& self, record& record, retry_schedule& schedule, const 
 }
 
 adoption proceed(
-    core& self, const record::ptr& record, const std::string& proof, retry_schedule& schedule, std::uint32_t& seen)
+    core& self, const lock_record::ptr& record, const std::string& proof, retry_schedule& schedule, std::uint32_t& seen)
 {
     const auto now = lease_clock::now();
     {
@@ -274,8 +275,8 @@ adoption proceed(
             guard.unlock();
             throw_shutting_down(self, *record);
         }
-        if (std::exchange(record->acquire().outcome_ready, false)) {
-            const create_outcome outcome = std::move(record->acquire().outcome);
+        if (std::exchange(record->acquire_state().outcome_ready, false)) {
+            const create_outcome outcome = std::move(record->acquire_state().outcome);
             guard.unlock();
             process_answer(self, *record, schedule, outcome);
             return adoption::call_again;
@@ -291,14 +292,14 @@ adoption proceed(
         }
         if (record->attempts_made > 0)
             ++self.stats.retries;
-        static_cast<void>(begin_attempt(*record, now, true));
+        static_cast<void>(key_queues::begin_attempt(*record, now, true));
         if (!record->list_hook::is_linked())
             self.single_attempts.push_back(*record);
     }
     self.start_request(
         *record,
         [&](adapter& backend) {
-            backend.start_adopt(proof, record, completion<create_outcome>::bind<&record::on_created>(record));
+            backend.start_adopt(proof, record, completion<create_outcome>::bind<&lock_record::on_created>(record));
         },
         [&](const failure_ptr& failure) { record->on_created(create_outcome::failed(failure)); });
     return adoption::call_again;
@@ -315,7 +316,7 @@ asio::awaitable<lock> adopt(std::shared_ptr<core> self, std::string ticket, acqu
     auto record = prepare_adoption(self, std::move(content), std::move(options));
     acquire_guard on_exit(record);
     try {
-        throw_if_refused(*self, *record);
+        throw_if_invalid(*self, *record);
         prepare_token(*self, *record);
         record->started = lease_clock::now();
         if (self->closed_to_new.load())
@@ -330,7 +331,7 @@ asio::awaitable<lock> adopt(std::shared_ptr<core> self, std::string ticket, acqu
             switch (proceed(*self, record, proof, schedule, seen)) {
             case adoption::adopted:
                 on_exit.dismiss();
-                co_return record::make_lock(std::move(record), std::move(self));
+                co_return lock_record::make_lock(std::move(record), std::move(self));
             case adoption::call_again:
                 break;
             case adoption::must_wait:

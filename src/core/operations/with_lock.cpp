@@ -3,8 +3,8 @@
 
 #include "core/operations/operation_errors.hpp"
 #include "core/operations/operations.hpp"
-#include "core/state/background_release.hpp"
 #include "core/state/core.hpp"
+#include "core/state/end_of_use.hpp"
 #include "core/state/handles.hpp"
 #include "util/simulation_marks.hpp"
 #include "util/strand.hpp"
@@ -30,21 +30,21 @@ namespace colock::inline v0::detail {
 namespace {
 
 /// The locks that protect a body.
-using body_locks = boost::container::small_vector<record::ptr, 1>;
+using body_locks = boost::container::small_vector<lock_record::ptr, 1>;
 
 /// Returns why the body may not begin, if the lease has ended already. Ends the lease if the context is gone.
-std::optional<lost_reason> begin_body(core& self, record& held)
+std::optional<lost_reason> begin_body(core& self, lock_record& record)
 {
     return self.update([&](deferred_actions& actions) {
-        auto lost = self.leases.report_loss(held, actions);
+        auto lost = self.leases.report_loss(record, actions);
         if (!lost && self.dead) {
             // Without the context, no timer renews the lease, or cancels the body when the lease ends.
             lost = lost_reason::shutting_down;
-            self.begin_ending(held, *lost, actions);
+            self.begin_ending(record, *lost, actions);
         }
-        if (held.current_phase() == phase::held) {
-            held.lease_state().plan.begin_body();
-            self.leases.reschedule(held);
+        if (record.current_phase() == phase::held) {
+            record.lease_state().plan.begin_body();
+            self.leases.reschedule(record);
         }
         return lost;
     });
@@ -52,11 +52,11 @@ std::optional<lost_reason> begin_body(core& self, record& held)
 
 /// Returns why the result of the body is not valid. Returns nothing if the lease was valid until now, or if the body
 /// itself ended it.
-std::optional<lost_reason> end_body(core& self, record& held)
+std::optional<lost_reason> end_body(core& self, lock_record& record)
 {
     const auto lost = self.update([&](deferred_actions& actions) {
-        held.lease_state().plan.end_body();
-        return self.leases.report_loss(held, actions);
+        record.lease_state().plan.end_body();
+        return self.leases.report_loss(record, actions);
     });
     return lost == lost_reason::released ? std::nullopt : lost;
 }
@@ -87,9 +87,9 @@ public:
     using list = boost::container::small_vector<ptr, 1>;
 
     /// \param body cancels the body
-    body_watch(
-        std::shared_ptr<core> self, record::ptr held, asio::any_io_executor strand, std::shared_ptr<body_signal> body)
-        : waiter(*self), core_(std::move(self)), record_(std::move(held)), strand_(std::move(strand)),
+    body_watch(std::shared_ptr<core> self, lock_record::ptr record, asio::any_io_executor strand,
+        std::shared_ptr<body_signal> body)
+        : waiter(*self), core_(std::move(self)), record_(std::move(record)), strand_(std::move(strand)),
           body_(std::move(body))
     {
     }
@@ -173,7 +173,7 @@ private:
     {
         const auto& end_reason = record_->end_reason;
         auto& lease = record_->lease_state();
-        if (end_reason && core_->notifier.ends_leases())
+        if (end_reason && core_->shutdown.ends_leases())
             lease.shutdown_notified = true;
         const bool lost = end_reason && *end_reason != lost_reason::released;
         return (lease.plan.stop_margin_reached() ? stop_margin : 0U) | (lease.shutdown_notified ? shutdown : 0U) |
@@ -181,7 +181,7 @@ private:
     }
 
     std::shared_ptr<core> core_;
-    record::ptr record_;
+    lock_record::ptr record_;
     asio::any_io_executor strand_;
     const std::shared_ptr<body_signal> body_;
     /// Whether a wake-up may come.
@@ -290,7 +290,7 @@ asio::awaitable<void> release_after_body(const std::shared_ptr<core>& self, cons
 
 /// Returns why the lease was not renewed: the error of the last renewal, a backend that cannot be reached, or a backend
 /// that has not answered. Null if there was no such problem.
-failure_ptr renewal_failure(core& self, record& record, lost_reason reason)
+failure_ptr renewal_failure(core& self, lock_record& record, lost_reason reason)
 {
     if (reason != lost_reason::expired && reason != lost_reason::session)
         return nullptr;
@@ -298,7 +298,7 @@ failure_ptr renewal_failure(core& self, record& record, lost_reason reason)
     bool is_unanswered = false;
     {
         const std::lock_guard guard(self.mutex);
-        known = record.release_state().error;
+        known = record.lease_state().renewal_error;
         is_unanswered = record.in_flight == operation::extend;
     }
     if (!known)
@@ -308,7 +308,7 @@ failure_ptr renewal_failure(core& self, record& record, lost_reason reason)
     return known;
 }
 
-[[noreturn]] void throw_lost(core& self, record& record, lost_reason reason, std::exception_ptr exception)
+[[noreturn]] void throw_lost(core& self, lock_record& record, lost_reason reason, std::exception_ptr exception)
 {
     auto context = context_of(self, record);
     context.reason = reason;
@@ -362,7 +362,7 @@ asio::awaitable<std::optional<lock_group>> try_acquire_for_body(
 
 body_locks locks_of(const lock& handle)
 {
-    return {record::ptr(&core::handles::record_of(handle))};
+    return {lock_record::ptr(&core::handles::record_of(handle))};
 }
 
 body_locks locks_of(const lock_group& group)

@@ -9,7 +9,7 @@
 
 namespace colock::inline v0::detail {
 
-lease_clock::time_point core::note_answer_time(record& record, create_status answer) noexcept
+lease_clock::time_point core::note_answer_time(lock_record& record, create_status answer) noexcept
 {
     // A request that was made before the first connection existed was sent when the connection was established, at the
     // earliest.
@@ -29,7 +29,7 @@ void core::note_failure(failure_ptr& failure) const
     backend->warn_of_refusal(*failure);
 }
 
-void core::on_created(record& record, create_outcome&& outcome)
+void core::on_created(lock_record& record, create_outcome&& outcome)
 {
     if (outcome.status == create_status::failed)
         note_failure(outcome.error);
@@ -68,12 +68,12 @@ void core::on_created(record& record, create_outcome&& outcome)
         {
             grant(record, outcome.fence, actions);
         } else {
-            return_to_queue(record, std::move(outcome), actions);
+            deliver_answer(record, std::move(outcome), actions);
         }
     });
 }
 
-void core::on_refused(record& record, create_outcome* busy)
+void core::on_refused(lock_record& record, create_outcome* busy)
 {
     update([&](deferred_actions& actions) {
         record.in_flight = operation::none;
@@ -88,7 +88,7 @@ void core::on_refused(record& record, create_outcome* busy)
             if (busy) {
                 record.attempts_made.store(
                     record.attempts_made.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
-                return_to_queue(record,
+                deliver_answer(record,
                     create_outcome::busy(busy->retry_after, std::move(busy->holder), std::move(busy->holder_host)),
                     actions);
             } else {
@@ -100,24 +100,24 @@ void core::on_refused(record& record, create_outcome* busy)
     });
 }
 
-void core::on_woken(const record::ptr& record, std::uint32_t wait_number)
+void core::on_woken(const lock_record::ptr& record, std::uint32_t wait_number)
 {
     update([&](deferred_actions& actions) {
-        if (record->current_phase() != phase::acquiring || !record->acquire().plan.end_wait(wait_number))
+        if (record->current_phase() != phase::acquiring || !record->acquire_state().plan.end_wait(wait_number))
             return;
         key_queues::forget_release(*record);
         record->notify(actions.wakes);
     });
 }
 
-void core::on_released(record& record, release_outcome&& outcome)
+void core::on_released(lock_record& record, release_outcome&& outcome)
 {
     if (outcome.status == release_status::failed)
         note_failure(outcome.error);
     update([&](deferred_actions& actions) { cleanup.on_released(record, std::move(outcome), actions); });
 }
 
-void core::on_handed_over(record& holder, record& next, hand_over_outcome&& outcome)
+void core::on_handed_over(lock_record& holder, lock_record& next, hand_over_outcome&& outcome)
 {
     if (outcome.released.status == release_status::failed) {
         note_failure(outcome.released.error);
@@ -130,8 +130,8 @@ void core::on_handed_over(record& holder, record& next, hand_over_outcome&& outc
         // The release is reported to the observer before the grant, but the grant is processed first. In the other
         // order, another locker on Redis waited 2.5 s for the lock instead of 10 ms (`colock-bench`, part `contended`).
         const std::lock_guard guard(mutex);
-        if (holder.current_phase() == phase::ending && !holder.release_state().is_settling &&
-            !std::exchange(holder.release_state().reported_early, true))
+        if (holder.current_phase() == phase::ending && !holder.release_state().is_in_background &&
+            !std::exchange(holder.release_state().release_reported, true))
             events.add(
                 {.type = lock_event::kind::released, .record = &holder, .span = holder.release_state().held.span()});
     }
@@ -139,14 +139,14 @@ void core::on_handed_over(record& holder, record& next, hand_over_outcome&& outc
     on_released(holder, std::move(outcome.released));
 }
 
-void core::on_extended(const record::ptr& record, extend_outcome outcome)
+void core::on_extended(const lock_record::ptr& record, extend_outcome outcome)
 {
     if (outcome.status == extend_status::failed)
         note_failure(outcome.error);
     update([&](deferred_actions& actions) { leases.on_extended(*record, std::move(outcome), actions); });
 }
 
-void core::on_checked(record& record, valid_outcome&& outcome, std::optional<valid_outcome>* result)
+void core::on_queried(lock_record& record, valid_outcome&& outcome, std::optional<valid_outcome>* result)
 {
     if (outcome.error)
         note_failure(outcome.error);
@@ -159,12 +159,12 @@ void core::on_checked(record& record, valid_outcome&& outcome, std::optional<val
     });
 }
 
-void core::declare_lost(const record::ptr& record, lost_reason reason)
+void core::declare_lost(const lock_record::ptr& record, lost_reason reason)
 {
     update([&](deferred_actions& actions) {
         // The grant was broken before its answer was processed: see `grant`.
-        if (record->current_phase() == phase::acquiring && !record->acquire().loss_before_grant)
-            record->acquire().loss_before_grant = reason;
+        if (record->current_phase() == phase::acquiring && !record->acquire_state().loss_before_grant)
+            record->acquire_state().loss_before_grant = reason;
         begin_ending(*record, reason, actions);
     });
 }

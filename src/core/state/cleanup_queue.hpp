@@ -2,7 +2,7 @@
 #pragma once
 
 #include "core/state/deferred_actions.hpp"
-#include "core/state/record.hpp"
+#include "core/state/lock_record.hpp"
 
 #include <chrono>
 #include <memory>
@@ -25,17 +25,17 @@ public:
     cleanup_queue& operator=(const cleanup_queue&) = delete;
 
     /// Records that a request with this TTL is about to be sent, or was sent.
-    static void note_request(record& claim, std::chrono::milliseconds ttl) noexcept;
+    static void note_request(lock_record& claim, std::chrono::milliseconds ttl) noexcept;
     /// Adds a claim that has begun to end. The queue keeps it from now on.
-    void add(record& record);
+    void add(lock_record& record);
     /// Removes a claim that has ended.
-    void remove(record& record, deferred_actions& actions);
+    void remove(lock_record& record, deferred_actions& actions);
     /// Releases the claim as soon as none of its operations is in flight: hands it over to the next waiter, or releases
     /// it in the backend.
-    void start_release(record& record, deferred_actions& actions);
-    void on_released(record& record, release_outcome&& outcome, deferred_actions& actions);
+    void start_release(lock_record& record, deferred_actions& actions);
+    void on_released(lock_record& record, release_outcome&& outcome, deferred_actions& actions);
     /// Keeps the core alive until the cleanup ends, because the last owner of `record` may be destroyed now.
-    void keep_until_ended(const record& record);
+    void keep_until_ended(const lock_record& record);
 
     /// Number of claims that other threads are releasing inside a backend that answers at once.
     [[nodiscard]] unsigned calls_in_flight() const noexcept;
@@ -50,9 +50,9 @@ public:
 
 private:
     /// Whether another thread is releasing the claim inside a backend that answers at once.
-    [[nodiscard]] bool is_inside_call(const record& record) const noexcept;
-    void retry_later(record& record, deferred_actions& actions);
-    [[nodiscard]] time_point release_deadline(const record& record) const noexcept;
+    [[nodiscard]] bool is_inside_call(const lock_record& record) const noexcept;
+    void retry_later(lock_record& record, deferred_actions& actions);
+    [[nodiscard]] time_point release_deadline(const lock_record& record) const noexcept;
 
     core& core_;
     /// The core, while a claim without an owning handle is being released.

@@ -34,9 +34,9 @@ std::shared_ptr<core> core::make(std::shared_ptr<adapter> backend, locker_option
     return result;
 }
 
-core::core(std::shared_ptr<adapter> adapter, locker_options settings)
+core::core(std::shared_ptr<adapter> adapter, locker_options requested_options)
     : backend(std::move(adapter)), can(backend->traits().capabilities), limits(backend->traits().limits),
-      options(std::move(settings)), margins{options.minimum_validity, options.stop_margin},
+      options(std::move(requested_options)), margins{options.minimum_validity, options.stop_margin},
       watches_all(options.observer || !can.expires), timers(*backend), queues(can.fifo, timers), events(mutex),
       default_owner(make_default_owner(options))
 {
@@ -51,7 +51,7 @@ void core::context_shutdown() noexcept
         closed_to_new = true;
         timer = timers.stop();
         // No timer renews a lease any more, so the bodies have to stop.
-        for (record& record : leases.all()) {
+        for (lock_record& record : leases.all()) {
             if (record.lease_state().plan.body_runs())
                 leases.stop_body(record, lost_reason::shutting_down, actions);
         }
@@ -59,7 +59,7 @@ void core::context_shutdown() noexcept
         cleanup.give_up(actions);
     });
     // A shutdown may have been notifying in batches. Notifies those that are left.
-    notifier.notify_remaining();
+    shutdown.notify_remaining();
 }
 
 void core::notify_drained()

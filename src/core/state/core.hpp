@@ -15,8 +15,8 @@
 #include "core/state/event_dispatcher.hpp"
 #include "core/state/key_queues.hpp"
 #include "core/state/lease_table.hpp"
-#include "core/state/record.hpp"
-#include "core/state/shutdown_notifier.hpp"
+#include "core/state/lock_record.hpp"
+#include "core/state/shutdown_sequence.hpp"
 #include "core/state/timer_heap.hpp"
 #include "core/state/waiter.hpp"
 #include "util/no_memory.hpp"
@@ -58,7 +58,7 @@ public:
 
     /// \throws validation_error
     [[nodiscard]] static std::shared_ptr<core> make(std::shared_ptr<adapter> backend, locker_options options);
-    core(std::shared_ptr<adapter> adapter, locker_options settings);
+    core(std::shared_ptr<adapter> adapter, locker_options requested_options);
     core(const core&) = delete;
     core& operator=(const core&) = delete;
 
@@ -68,7 +68,7 @@ public:
     [[nodiscard]] bool is_backend_gone() const noexcept { return dead && !can.immediate; }
 
     /// Whether the adapter ends every operation within the operation timeout. Then the core needs no timer of its own,
-    /// and the adapter reports the better reason.
+    /// and and its error is more exact.
     [[nodiscard]] bool adapter_ends_in_time() const noexcept
     {
         return limits.operation_timeout > limits.operation_timeout.zero() &&
@@ -120,7 +120,7 @@ public:
     /// \param start called with the backend
     /// \param fail called with the failure
     template <class Start, class Fail>
-    void start_request(record& record, Start start, Fail fail)
+    void start_request(lock_record& record, Start start, Fail fail)
     {
         try {
             start(*backend);
@@ -140,37 +140,37 @@ public:
     void note_failure(failure_ptr& failure) const;
 
     // Reports of the adapter. They arrive through the record, which the caller keeps alive.
-    void on_created(record& record, create_outcome&& outcome);
+    void on_created(lock_record& record, create_outcome&& outcome);
     /// Called when the create was part of a batch that was refused: nothing has changed for `record`.
     /// \param busy the answer, if the key of `record` is the busy one; else null
-    void on_refused(record& record, create_outcome* busy);
-    void on_released(record& record, release_outcome&& outcome);
-    void on_handed_over(record& holder, record& next, hand_over_outcome&& outcome);
-    void on_extended(const record::ptr& record, extend_outcome outcome);
+    void on_refused(lock_record& record, create_outcome* busy);
+    void on_released(lock_record& record, release_outcome&& outcome);
+    void on_handed_over(lock_record& holder, lock_record& next, hand_over_outcome&& outcome);
+    void on_extended(const lock_record::ptr& record, extend_outcome outcome);
     /// \param result where the outcome is stored for the caller; null if the core itself has sent the query
-    void on_checked(record& record, valid_outcome&& outcome, std::optional<valid_outcome>* result);
-    void on_woken(const record::ptr& record, std::uint32_t wait_number);
-    void declare_lost(const record::ptr& record, lost_reason reason);
+    void on_queried(lock_record& record, valid_outcome&& outcome, std::optional<valid_outcome>* result);
+    void on_woken(const lock_record::ptr& record, std::uint32_t wait_number);
+    void declare_lost(const lock_record::ptr& record, lost_reason reason);
 
     // Transitions, defined in transitions.cpp. No other function changes the phase of a record. The mutex must be held.
     /// Grants the lock to `record`, which acquires.
-    void grant(record& record, std::uint64_t fence, deferred_actions& actions);
+    void grant(lock_record& record, std::uint64_t fence, deferred_actions& actions);
     /// Makes a held lock of a group available to the caller, because all locks of the group are held now. The requested
     /// options apply from now on.
-    void hand_out(record& record, bool renews, std::chrono::milliseconds max_hold, time_point now);
+    void complete_grant(lock_record& record, bool renews, std::chrono::milliseconds max_hold, time_point now);
     /// Passes an answer that is no usable grant to the acquiring coroutine. The record keeps its place.
-    static void return_to_queue(record& record, create_outcome&& answer, deferred_actions& actions);
+    static void deliver_answer(lock_record& record, create_outcome&& answer, deferred_actions& actions);
     /// Gives up an acquire, if it is still acquiring. A grant, or a place in a queue, that it has or may still get is
     /// released.
-    void abandon(record& record, deferred_actions& actions);
+    void abandon(lock_record& record, deferred_actions& actions);
     /// Ends a lease, and begins to release the lock. Has no effect if the lock is not held.
     /// \returns whether the lock was held
-    bool begin_ending(record& record, lost_reason reason, deferred_actions& actions);
+    bool begin_ending(lock_record& record, lost_reason reason, deferred_actions& actions);
     /// Ends a lease without releasing the lock in the backend, because another holder takes it over with the ticket.
-    void detach(record& record, deferred_actions& actions);
-    /// Ends the clean-up of a claim.
+    void detach(lock_record& record, deferred_actions& actions);
+    /// Ends the cleanup of a claim.
     /// \param proven it is certain that the backend keeps nothing of the claim
-    void finish(record& record, bool proven, deferred_actions& actions);
+    void finish(lock_record& record, bool proven, deferred_actions& actions);
 
     void on_session_ended(const session_lease& session) noexcept override;
     void on_contact_lost() noexcept override;
@@ -185,10 +185,10 @@ public:
     {
         return asio::async_initiate<const CompletionToken, void(error_code)>(
             [](auto handler, core* self, condition* awaited, std::uint32_t version, on_close policy) {
-                waiter::ptr record;
+                waiter::ptr target;
                 const auto slot = asio::get_associated_cancellation_slot(handler);
                 try {
-                    record.reset(new handler_waiter<decltype(handler)>(*self, std::move(handler)));
+                    target.reset(new handler_waiter<decltype(handler)>(*self, std::move(handler)));
                 } catch (const std::bad_alloc&) {
                     // The handler has not been moved yet. If the exception were rethrown, it would leave run(), and the
                     // coroutine would remain suspended.
@@ -197,8 +197,8 @@ public:
                         asio::append(std::move(handler), make_error_code(boost::system::errc::not_enough_memory)));
                     return;
                 }
-                self->assign_cancellation(slot, record);
-                self->suspend(record, *awaited, version, policy);
+                self->assign_cancellation(slot, target);
+                self->suspend(target, *awaited, version, policy);
             },
             completion_token, this, &source, seen, closing);
     }
@@ -263,19 +263,19 @@ public:
     /// Number of acquires whose create the backend is executing inside the call. A shutdown waits for them.
     std::atomic<unsigned> immediate_creates{0};
     /// The backend was notified that this locker does not need it any more.
-    bool detached = false;
+    bool has_left_backend = false;
     cleanup_queue cleanup{*this};
     lease_table leases{*this};
-    shutdown_notifier notifier{*this};
+    shutdown_sequence shutdown{*this};
     /// Single attempts in flight. They are in no queue.
     record_list single_attempts;
     /// Condition of the groups that pause after a failed attempt.
     condition group_pause;
 
 private:
-    void end_lease(record& record, lost_reason reason, deferred_actions& actions);
+    void end_lease(lock_record& record, lost_reason reason, deferred_actions& actions);
     /// Records how long the backend took to answer a create. Returns the current time. The mutex must be held.
-    time_point note_answer_time(record& record, create_status answer) noexcept;
+    time_point note_answer_time(lock_record& record, create_status answer) noexcept;
     void on_timer();
     void on_timer_unused();
     /// Assigns to `slot`, which may be empty, a handler that cancels `target`: the waiter is resumed with

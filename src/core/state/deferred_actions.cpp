@@ -11,18 +11,18 @@ namespace colock::inline v0::detail {
 
 namespace {
 
-void on_handed_over(record& held, record& next, hand_over_outcome&& outcome)
+void on_handed_over(lock_record& holder, lock_record& next, hand_over_outcome&& outcome)
 {
-    const pinned_core of_held(held);
-    const pinned_core of_next(next);
-    if (const auto& alive = of_held ? of_held : of_next)
-        alive->on_handed_over(held, next, std::move(outcome));
+    const pinned_core holder_core(holder);
+    const pinned_core next_core(next);
+    if (const auto& alive = holder_core ? holder_core : next_core)
+        alive->on_handed_over(holder, next, std::move(outcome));
 }
 
 void start(adapter& backend, const deferred_actions::request& request)
 {
     using action = deferred_actions::action;
-    const record::ptr& record = request.record;
+    const lock_record::ptr& record = request.record;
     switch (request.kind) {
     case action::cancel_wait:
         return backend.cancel_wait(*record);
@@ -30,23 +30,23 @@ void start(adapter& backend, const deferred_actions::request& request)
     case action::abandon:
         return backend.start_release(record,
             request.kind == action::abandon ? release_guarantee::settled : release_guarantee::released,
-            completion<release_outcome>::bind<&record::on_released>(record));
+            completion<release_outcome>::bind<&lock_record::on_released>(record));
     case action::hand_over:
         return backend.start_hand_over(record, request.next, [record, next = request.next](hand_over_outcome outcome) {
             on_handed_over(*record, *next, std::move(outcome));
         });
     case action::renew:
         return backend.start_extend(record, record->lease_state().extension.ttl,
-            completion<extend_outcome>::bind<&record::on_extended>(record));
+            completion<extend_outcome>::bind<&lock_record::on_extended>(record));
     case action::verify:
-        return backend.start_is_valid(record, completion<valid_outcome>::bind<&record::on_verified>(record));
+        return backend.start_is_valid(record, completion<valid_outcome>::bind<&lock_record::on_queried>(record));
     }
 }
 
 void fail(const deferred_actions::request& request, const failure_ptr& failure)
 {
     using action = deferred_actions::action;
-    record& record = *request.record;
+    lock_record& record = *request.record;
     switch (request.kind) {
     case action::cancel_wait:
         return;
@@ -60,12 +60,13 @@ void fail(const deferred_actions::request& request, const failure_ptr& failure)
     case action::renew:
         return record.on_extended({.status = extend_status::failed, .error = failure});
     case action::verify:
-        return record.on_verified({.error = failure});
+        return record.on_queried({.error = failure});
     }
 }
 
 /// Reports a batch of the pending events. The rest is posted, so that the thread can do other work.
-void report_events(const std::shared_ptr<core>& owner, core& self)
+/// \param owner keeps the core alive; null while the core is destroyed
+void report_events(core& self, const std::shared_ptr<core>& owner)
 {
     while (self.events.report_batch(*self.options.observer)) {
         // Without an event loop, nothing else would report the rest.
@@ -77,7 +78,7 @@ void report_events(const std::shared_ptr<core>& owner, core& self)
             // The posted function keeps the core alive, so that no event is dropped.
             if (self.post_to_context([owner] {
                     owner->events.end_post();
-                    report_events(owner, *owner);
+                    report_events(*owner, owner);
                 }))
                 return;
         } catch (const std::bad_alloc&) {
@@ -98,7 +99,7 @@ void deferred_actions::run(core& self)
     if (has_observer)
         kept = self.weak_from_this().lock();
     if (COLOCK_DEFECT(requests_wait_for_observer) && has_observer)
-        report_events(kept, self);
+        report_events(self, kept);
     for (const auto& each : requests) {
         self.start_request(
             *each.record, [&](adapter& backend) { start(backend, each); },
@@ -106,7 +107,7 @@ void deferred_actions::run(core& self)
     }
     wakes.resume([&](waiter& late) { self.wake_later(late); });
     if (has_observer)
-        report_events(kept, self);
+        report_events(self, kept);
 }
 
 } // namespace colock::inline v0::detail

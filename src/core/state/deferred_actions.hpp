@@ -1,7 +1,7 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #pragma once
 
-#include "core/state/record.hpp"
+#include "core/state/lock_record.hpp"
 #include "core/state/waiter.hpp"
 
 #include <boost/container/small_vector.hpp>
@@ -24,7 +24,7 @@ struct deferred_actions
     deferred_actions& operator=(const deferred_actions&) = delete;
     ~deferred_actions()
     {
-        removed.clear_and_dispose([](record* each) { intrusive_ptr_release(each); });
+        removed.clear_and_dispose([](lock_record* each) { intrusive_ptr_release(each); });
     }
 
     enum class action : unsigned char
@@ -39,8 +39,8 @@ struct deferred_actions
     struct request
     {
         action kind;
-        detail::record::ptr record;
-        record::ptr next;
+        lock_record::ptr record;
+        lock_record::ptr next;
     };
 
     wake_list wakes;
@@ -54,9 +54,9 @@ struct deferred_actions
 
     /// Adds a request to the backend. Must be called before `record` is changed.
     /// \throws std::bad_alloc The caller must catch it if requests of other locks were added before.
-    void add_request(action kind, record& record, record::ptr next = {})
+    void add_request(action kind, lock_record& record, lock_record::ptr next = {})
     {
-        requests.push_back({kind, record::ptr(&record), std::move(next)});
+        requests.push_back({kind, lock_record::ptr(&record), std::move(next)});
     }
 
     /// Whether there is nothing to carry out but the destruction of objects.

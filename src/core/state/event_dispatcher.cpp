@@ -18,7 +18,7 @@ namespace {
 void report(observer& listener, const lock_event& event)
 {
     using kind = lock_event::kind;
-    const record::ptr& record = event.record;
+    const lock_record::ptr& record = event.record;
     const std::string& key = record->key();
     switch (event.type) {
     case kind::waiting:

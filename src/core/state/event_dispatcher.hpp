@@ -3,7 +3,7 @@
 
 #include <colock/detail/single_thread.hpp>
 
-#include "core/state/record.hpp"
+#include "core/state/lock_record.hpp"
 
 #include <boost/container/small_vector.hpp>
 #include <boost/container/static_vector.hpp>
@@ -40,7 +40,7 @@ struct lock_event
     };
 
     kind type;
-    detail::record::ptr record;
+    lock_record::ptr record;
     lost_reason reason = lost_reason::released;
     bool proven = true;
     std::chrono::nanoseconds span{0};
@@ -49,12 +49,12 @@ struct lock_event
 };
 
 /// The events of one locker that have not been reported yet. One thread at a time reports them, in the order in which
-/// they were added, and at most `max_batch` of them, so that no thread works for others without bound.
+/// they were added, and at most `max_events_per_batch` of them, so that no thread works for others without bound.
 class event_dispatcher
 {
 public:
     /// Maximum number of events that a thread reports before it does other work.
-    static constexpr std::size_t max_batch = 64;
+    static constexpr std::size_t max_events_per_batch = 64;
     /// Number of pending events above which a thread waits until it can report a batch itself. Otherwise threads that
     /// cause events faster than the observer takes them would let the queue grow without bound.
     static constexpr std::size_t max_backlog = 1000;
@@ -84,7 +84,7 @@ public:
     void end_post();
 
 private:
-    using batch = boost::container::static_vector<lock_event, max_batch>;
+    using batch = boost::container::static_vector<lock_event, max_events_per_batch>;
 
     [[nodiscard]] std::size_t pending_count() const noexcept { return pending_.size() - first_; }
     void take(batch& due) noexcept;

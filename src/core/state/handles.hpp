@@ -28,7 +28,10 @@ struct core::handles
         return group;
     }
     [[nodiscard]] static leadership make_leadership(lock&& elected) noexcept { return leadership(std::move(elected)); }
-    [[nodiscard]] static record& record_of(const lock& handle) noexcept { return record::of(handle.record_); }
+    [[nodiscard]] static lock_record& record_of(const lock& handle) noexcept
+    {
+        return lock_record::from_claim(handle.record_);
+    }
 };
 
 } // namespace colock::inline v0::detail

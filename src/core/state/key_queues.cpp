@@ -1,7 +1,7 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #include "core/state/key_queues.hpp"
 
-#include "core/state/batch_size.hpp"
+#include "core/state/handler_limits.hpp"
 
 #include <boost/assert.hpp>
 
@@ -16,38 +16,38 @@ namespace {
 /// processes get the lock, too.
 constexpr unsigned max_consecutive_hand_overs = 16;
 
-bool is_shared(const record& member)
+bool is_shared(const lock_record& member)
 {
     return member.mode() == lock_mode::shared;
 }
 
-/// Calls `function` for each head. Heads are at the front. The exception is a head whose first attempt was made inside
-/// a call while other threads entered the queue: it is behind their records.
+/// Calls `function` for each head. Heads are at the front, except one whose first attempt was made inside a call while
+/// other threads entered the queue.
 template <class Function>
 void for_each_head(key_queue& queue, Function function)
 {
-    auto left = queue.heads;
-    for (auto each = queue.members.begin(); left > 0; ++each) {
-        if (!each->acquire().is_head)
+    auto remaining = queue.heads;
+    for (auto each = queue.members.begin(); remaining > 0; ++each) {
+        if (!each->acquire_state().is_head)
             continue;
-        --left;
+        --remaining;
         function(*each);
     }
 }
 
-/// Whether a member that was removed just before `following` may have kept `following` from becoming a head. Does not
-/// iterate over the heads, because there may be ten thousand.
-bool follows_shared_head(const key_queue& queue, boost::intrusive::list<record>::const_iterator following)
+/// Whether the member at `position` may become a head, because the member before it was removed: only heads with shared
+/// locks are in front of it. Does not iterate over the heads, because there may be ten thousand.
+bool may_become_head(const key_queue& queue, boost::intrusive::list<lock_record>::const_iterator position)
 {
-    if (following == queue.members.begin())
+    if (position == queue.members.begin())
         return true;
-    const record& previous = *std::prev(following);
-    return previous.acquire().is_head && is_shared(previous);
+    const lock_record& previous = *std::prev(position);
+    return previous.acquire_state().is_head && is_shared(previous);
 }
 
 } // namespace
 
-key_queue* key_queues::find(const record& record)
+key_queue* key_queues::find(const lock_record& record)
 {
     if (!may_have(record.key_hash()))
         return nullptr;
@@ -56,7 +56,7 @@ key_queue* key_queues::find(const record& record)
 }
 
 /// Makes the queue of the key of `record`. Queues are recycled, because on a remote backend every acquire needs one.
-key_queue& key_queues::make(const record& record)
+key_queue& key_queues::make(const lock_record& record)
 {
     key_queue* queue = nullptr;
     if (spares_.empty()) {
@@ -74,7 +74,7 @@ key_queue& key_queues::make(const record& record)
     return *queue;
 }
 
-void key_queues::drop(const record& last_member)
+void key_queues::drop(const lock_record& last_member)
 {
     auto done = table_.extract(table_.find(last_member));
     key_queue& queue = done.mapped();
@@ -94,11 +94,11 @@ void key_queues::drop(const record& last_member)
         timers_.keep_armed(false);
 }
 
-void key_queues::enter(record& record, bool as_head, wake_list& wakes)
+void key_queues::enter(lock_record& record, bool as_head, wake_list& wakes)
 {
     key_queue* const known = find(record);
     key_queue& queue = known ? *known : make(record);
-    auto& acquire = record.acquire();
+    auto& acquire = record.acquire_state();
     queue.members.push_back(record);
     acquire.queue = &queue;
     if (as_head) {
@@ -117,19 +117,27 @@ void key_queues::enter(record& record, bool as_head, wake_list& wakes)
     }
 }
 
-void key_queues::expect_release(record& record) noexcept
+bool key_queues::begin_attempt(lock_record& record, lease_clock::time_point now, bool counts)
 {
-    if (record.acquire().is_head && !record.release_hook::is_linked())
-        record.acquire().queue->woken_by_release.push_back(record);
+    record.sends_create();
+    record.set_operation_start(now);
+    expect_release(record);
+    return record.acquire_state().plan.on_sent(counts);
 }
 
-void key_queues::on_listening(record& record) const noexcept
+void key_queues::expect_release(lock_record& record) noexcept
+{
+    if (record.acquire_state().is_head && !record.release_hook::is_linked())
+        record.acquire_state().queue->woken_by_release.push_back(record);
+}
+
+void key_queues::on_listening(lock_record& record) const noexcept
 {
     if (fifo_)
         forget_release(record);
 }
 
-void key_queues::forget_release(record& record) noexcept
+void key_queues::forget_release(lock_record& record) noexcept
 {
     if (record.release_hook::is_linked())
         record.release_hook::unlink();
@@ -139,10 +147,10 @@ void key_queues::forget_release(record& record) noexcept
 void key_queues::promote(key_queue& queue, member_list::iterator from, wake_list& wakes)
 {
     for (; from != queue.members.end(); ++from) {
-        record& member = *from;
-        if (member.acquire().is_head && is_shared(member))
+        lock_record& member = *from;
+        if (member.acquire_state().is_head && is_shared(member))
             continue;
-        if (queue.heads > 0 && (member.acquire().is_head || !is_shared(member)))
+        if (queue.heads > 0 && (member.acquire_state().is_head || !is_shared(member)))
             return;
         make_head(member, queue, wakes);
         if (!is_shared(member))
@@ -155,7 +163,7 @@ void key_queues::promote_next_but_one(key_queue& queue, wake_list& wakes)
 {
     const auto second = std::next(queue.members.begin());
     for (auto each = second; each != queue.members.end(); ++each) {
-        if (each->acquire().is_head || (each != second && !is_shared(*each)))
+        if (each->acquire_state().is_head || (each != second && !is_shared(*each)))
             return;
         make_head(*each, queue, wakes);
         if (!is_shared(*each))
@@ -163,17 +171,17 @@ void key_queues::promote_next_but_one(key_queue& queue, wake_list& wakes)
     }
 }
 
-void key_queues::make_head(record& member, key_queue& queue, wake_list& wakes)
+void key_queues::make_head(lock_record& member, key_queue& queue, wake_list& wakes)
 {
-    member.acquire().is_head = true;
+    member.acquire_state().is_head = true;
     ++queue.heads;
     expect_release(member);
     member.notify(wakes);
 }
 
-bool key_queues::leave(record& record, wake_list& wakes)
+bool key_queues::leave(lock_record& record, wake_list& wakes)
 {
-    auto& acquire = record.acquire();
+    auto& acquire = record.acquire_state();
     key_queue* const queue = std::exchange(acquire.queue, nullptr);
     if (!queue)
         return false;
@@ -188,31 +196,32 @@ bool key_queues::leave(record& record, wake_list& wakes)
     }
     if (queue->heads == 0)
         promote(*queue, queue->members.begin(), wakes);
-    else if (!was_head && follows_shared_head(*queue, following))
+    else if (!was_head && may_become_head(*queue, following))
         promote(*queue, following, wakes);
     return true;
 }
 
-void key_queues::replace(record& member, record& successor)
+void key_queues::replace(lock_record& member, lock_record& successor)
 {
-    key_queue& queue = *std::exchange(member.acquire().queue, nullptr);
+    key_queue& queue = *std::exchange(member.acquire_state().queue, nullptr);
     queue.members.insert(queue.members.iterator_to(member), successor);
     queue.members.erase(queue.members.iterator_to(member));
     forget_release(member);
-    successor.acquire().queue = &queue;
-    successor.acquire().is_head = std::exchange(member.acquire().is_head, false);
+    successor.acquire_state().queue = &queue;
+    successor.acquire_state().is_head = std::exchange(member.acquire_state().is_head, false);
     expect_release(successor);
 }
 
 /// A local release is known here before the backend can send an event, and a head whose create is still in flight may
 /// get no event at all.
-void key_queues::wake_heads(const record& record, wake_list& wakes)
+void key_queues::wake_heads(const lock_record& record, wake_list& wakes)
 {
     key_queue* queue = find(record);
     // After a hand-over the next holder has the key already.
     if (!queue || (queue->holder && !fifo_))
         return;
-    // A lease rarely ends in this way, so every head may be visited, also those that listen.
+    // Called with a queue in the backend only after a loss or an unproven release, which is rare. So every head may be
+    // visited, also those that listen.
     if (fifo_)
         for_each_head(*queue, expect_release);
     wake_for_release(*queue, wakes);
@@ -221,9 +230,9 @@ void key_queues::wake_heads(const record& record, wake_list& wakes)
 void key_queues::wake_for_release(key_queue& queue, wake_list& wakes)
 {
     while (!queue.woken_by_release.empty()) {
-        record& head = queue.woken_by_release.front();
+        lock_record& head = queue.woken_by_release.front();
         queue.woken_by_release.pop_front();
-        head.acquire().plan.on_release();
+        head.acquire_state().plan.on_release();
         head.notify(wakes);
     }
 }
@@ -233,17 +242,17 @@ bool key_queues::wake_after_contact(wake_list& wakes)
     for (std::size_t visited = 0; visited < max_items_per_handler && next_after_contact_ != all_.end();
         ++next_after_contact_)
     {
-        for_each_head(*next_after_contact_, [&](record& head) {
+        for_each_head(*next_after_contact_, [&](lock_record& head) {
             ++visited;
             // A request in flight was sent, or will be sent, on the new connection.
-            if (head.in_flight == operation::none && head.acquire().plan.on_contact_regained(!fifo_))
+            if (head.in_flight == operation::none && head.acquire_state().plan.on_contact_regained(!fifo_))
                 head.notify(wakes);
         });
     }
     return next_after_contact_ != all_.end();
 }
 
-void key_queues::wake_after_release(const record& record, wake_list& wakes)
+void key_queues::wake_after_release(const lock_record& record, wake_list& wakes)
 {
     if (!fifo_)
         return wake_heads(record, wakes);
@@ -251,18 +260,19 @@ void key_queues::wake_after_release(const record& record, wake_list& wakes)
         wake_for_release(*queue, wakes);
 }
 
-void key_queues::wake_for_earlier_expiry(const record& shortened, lease_clock::time_point expires, wake_list& wakes)
+void key_queues::wake_for_earlier_expiry(
+    const lock_record& shortened, lease_clock::time_point expires, wake_list& wakes)
 {
     key_queue* queue = find(shortened);
     if (!queue)
         return;
-    for_each_head(*queue, [&](record& head) {
-        head.acquire().plan.on_earlier_expiry(expires);
+    for_each_head(*queue, [&](lock_record& head) {
+        head.acquire_state().plan.on_earlier_expiry(expires);
         head.notify(wakes);
     });
 }
 
-record::ptr key_queues::pick_for_hand_over(record& record, wake_list& wakes)
+lock_record::ptr key_queues::pick_for_hand_over(lock_record& record, wake_list& wakes)
 {
     if (is_shared(record) || record.in_doubt())
         return {};
@@ -270,7 +280,8 @@ record::ptr key_queues::pick_for_hand_over(record& record, wake_list& wakes)
     if (!queue || queue->heads != 1)
         return {};
     auto& next = queue->members.front();
-    if (!next.acquire().open_to_hand_over || is_shared(next) || next.in_flight != operation::none || next.in_doubt())
+    if (!next.acquire_state().open_to_hand_over || is_shared(next) || next.in_flight != operation::none ||
+        next.in_doubt())
         return {};
     if (!fifo_ && queue->hand_over_count++ >= max_consecutive_hand_overs) {
         queue->hand_over_count = 0;
@@ -278,11 +289,11 @@ record::ptr key_queues::pick_for_hand_over(record& record, wake_list& wakes)
     }
     if (fifo_) {
         // If the waiter does not get the lock, it has a place in the backend's queue, and must listen.
-        if (!next.acquire().is_head)
+        if (!next.acquire_state().is_head)
             make_head(next, *queue, wakes);
         promote_next_but_one(*queue, wakes);
     }
-    return record::ptr(&next);
+    return lock_record::ptr(&next);
 }
 
 } // namespace colock::inline v0::detail

@@ -1,7 +1,7 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #pragma once
 
-#include "core/state/record.hpp"
+#include "core/state/lock_record.hpp"
 #include "core/state/timer_heap.hpp"
 
 #include <boost/container/static_vector.hpp>
@@ -52,11 +52,11 @@ struct last_answer
 /// exclusive claim, or all consecutive shared claims at the front.
 struct key_queue : boost::intrusive::list_base_hook<>
 {
-    boost::intrusive::list<record> members;
+    boost::intrusive::list<lock_record> members;
     std::size_t heads = 0;
     /// The record that was granted out of this queue and holds the key exclusively. While it holds the key, no head
     /// asks the backend, unless the backend keeps a queue itself.
-    const record* holder = nullptr;
+    const lock_record* holder = nullptr;
     /// Number of hand-overs between local holders since other lockers last had a chance.
     unsigned hand_over_count = 0;
     /// Until this time the heads send no create, so that waiters of other lockers can take the lock.
@@ -64,7 +64,7 @@ struct key_queue : boost::intrusive::list_base_hook<>
     /// The heads that the next release in this locker wakes: those that have sent a request, or have become heads,
     /// since they were last woken by a release. If the backend keeps a queue, it wakes the heads that listen itself,
     /// and they are not in the list. So a release visits each head at most once per request.
-    boost::intrusive::list<record, boost::intrusive::base_hook<record::release_hook>,
+    boost::intrusive::list<lock_record, boost::intrusive::base_hook<lock_record::release_hook>,
         boost::intrusive::constant_time_size<false>>
         woken_by_release;
     /// The last answer to a head. The members behind the heads have no other information.
@@ -91,25 +91,28 @@ public:
         return counts_[hash % counts_.size()].load(std::memory_order_acquire) != 0;
     }
     /// Returns the queue of the key of `record`; null if nobody waits for the key.
-    [[nodiscard]] key_queue* find(const record& record);
+    [[nodiscard]] key_queue* find(const lock_record& record);
 
     /// Appends `record` to the queue of its key.
     /// \param as_head `record` becomes a head in any case, because it has sent a request to the backend already
-    void enter(record& record, bool as_head, wake_list& wakes);
+    void enter(lock_record& record, bool as_head, wake_list& wakes);
     /// Removes `record` from its queue. Returns true if the queue has other members.
-    bool leave(record& record, wake_list& wakes);
+    bool leave(lock_record& record, wake_list& wakes);
     /// Replaces `member` by `successor`, at the same position.
-    void replace(record& member, record& successor);
+    void replace(lock_record& member, lock_record& successor);
 
+    /// Called before `record` sends a create. Returns whether it waits at the adapter; this wait must be cancelled.
+    /// \param counts the attempt counts for the retry policy
+    [[nodiscard]] static bool begin_attempt(lock_record& record, lease_clock::time_point now, bool counts);
     /// Called when `record` sends a request or becomes a head: if it is a head, the next release wakes it.
-    static void expect_release(record& record) noexcept;
+    static void expect_release(lock_record& record) noexcept;
     /// Called when `record` begins to listen for an event of the backend.
-    void on_listening(record& record) const noexcept;
+    void on_listening(lock_record& record) const noexcept;
     /// Called when an event of the backend has woken `record`, which sends a request without a release.
-    static void forget_release(record& record) noexcept;
+    static void forget_release(lock_record& record) noexcept;
 
     /// Wakes the heads, because the key of `record` may be free.
-    void wake_heads(const record& record, wake_list& wakes);
+    void wake_heads(const lock_record& record, wake_list& wakes);
     /// Called when the backend can be reached again. Heads whose last attempt failed repeat it. If the backend keeps no
     /// queue, it does not repeat lost events, so heads that listen repeat their attempts, too. A backend with a queue
     /// checks for changes when it listens again. `wake_after_contact` then wakes the heads in batches.
@@ -118,31 +121,31 @@ public:
     [[nodiscard]] bool wake_after_contact(wake_list& wakes);
     /// Called when the backend has released `record`, or may have. A backend with a queue wakes the listening heads
     /// itself, and only as many as can get the lock.
-    void wake_after_release(const record& record, wake_list& wakes);
+    void wake_after_release(const lock_record& record, wake_list& wakes);
     /// Wakes the heads that sleep until the old expiry of `shortened`.
-    void wake_for_earlier_expiry(const record& shortened, lease_clock::time_point expires, wake_list& wakes);
+    void wake_for_earlier_expiry(const lock_record& shortened, lease_clock::time_point expires, wake_list& wakes);
     /// Returns the waiter that gets the lock `record`; null if other lockers are to have a chance. If the backend keeps
     /// a queue, the waiter after the returned one becomes a head now, so that its create can be sent together with the
     /// hand-over.
-    [[nodiscard]] record::ptr pick_for_hand_over(record& record, wake_list& wakes);
+    [[nodiscard]] lock_record::ptr pick_for_hand_over(lock_record& record, wake_list& wakes);
 
     template <class Function>
     void for_each(Function function)
     {
         for (key_queue& queue : all_) {
-            for (record& member : queue.members)
+            for (lock_record& member : queue.members)
                 function(member);
         }
     }
 
 private:
-    using member_list = boost::intrusive::list<record>;
+    using member_list = boost::intrusive::list<lock_record>;
     static void promote(key_queue& queue, member_list::iterator from, wake_list& wakes);
     void promote_next_but_one(key_queue& queue, wake_list& wakes);
-    static void make_head(record& member, key_queue& queue, wake_list& wakes);
+    static void make_head(lock_record& member, key_queue& queue, wake_list& wakes);
     static void wake_for_release(key_queue& queue, wake_list& wakes);
-    [[nodiscard]] key_queue& make(const record& record);
-    void drop(const record& last_member);
+    [[nodiscard]] key_queue& make(const lock_record& record);
+    void drop(const lock_record& last_member);
     void change_count(std::size_t hash, int change) noexcept
     {
         // Written under the mutex only.
@@ -163,7 +166,7 @@ private:
         using is_avalanching = void;
         using is_transparent = void;
         std::size_t operator()(const hashed_key& key) const noexcept { return key.hash; }
-        std::size_t operator()(const record& record) const noexcept { return record.key_hash(); }
+        std::size_t operator()(const lock_record& record) const noexcept { return record.key_hash(); }
     };
     struct same_key
     {
@@ -172,8 +175,14 @@ private:
         {
             return left.text == right.text;
         }
-        bool operator()(const record& left, const hashed_key& right) const noexcept { return left.key() == right.text; }
-        bool operator()(const hashed_key& left, const record& right) const noexcept { return left.text == right.key(); }
+        bool operator()(const lock_record& left, const hashed_key& right) const noexcept
+        {
+            return left.key() == right.text;
+        }
+        bool operator()(const hashed_key& left, const lock_record& right) const noexcept
+        {
+            return left.text == right.key();
+        }
     };
     using queue_table = boost::unordered_node_map<hashed_key, key_queue, known_hash, same_key>;
 

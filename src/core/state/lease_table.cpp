@@ -20,14 +20,14 @@ constexpr milliseconds delay_without_memory{10};
 
 } // namespace
 
-lease_request lease_table::request_of(const record& claim, milliseconds ttl) const noexcept
+lease_request lease_table::request_of(const lock_record& claim, milliseconds ttl) const noexcept
 {
     // A request that may arrive late counts as if it had been the last one.
     const auto counted = std::min(ttl, claim.late_ttl());
     return {claim.operation_start(), counted, core_.backend->max_clock_lead(counted)};
 }
 
-void lease_table::add(record& record)
+void lease_table::add(lock_record& record)
 {
     held_.push_back(record);
     if (record.lease().session())
@@ -45,12 +45,12 @@ void lease_table::end_wait(time_point started)
     core_.stats.waited_longest = std::max(core_.stats.waited_longest, std::chrono::nanoseconds(waited));
 }
 
-bool lease_table::is_watched(const record& record) const noexcept
+bool lease_table::is_watched(const lock_record& record) const noexcept
 {
     return core_.watches_all || (core_.can.extends_groups && !record.owner().group.empty());
 }
 
-void lease_table::verify(record& record, deferred_actions& actions)
+void lease_table::verify(lock_record& record, deferred_actions& actions)
 {
     record.is_to_be_verified = true;
     if (record.in_flight != operation::none)
@@ -66,14 +66,14 @@ void lease_table::verify(record& record, deferred_actions& actions)
     record.set_operation_start(lease_clock::now());
 }
 
-void lease_table::reschedule(record& record)
+void lease_table::reschedule(lock_record& record)
 {
     const auto due = record.lease_state().plan.due(record.lease().valid_until(), core_.margins, is_watched(record));
     core_.timers.schedule(record, std::min(due, record.lease_state().answer_by));
 }
 
 /// Returns false if the lease has ended.
-bool lease_table::follow_plan(record& record, time_point now, deferred_actions& actions)
+bool lease_table::follow_plan(lock_record& record, time_point now, deferred_actions& actions)
 {
     for (;;) {
         const auto expiry = record.lease().has_ended(now) ? time_point::min() : record.lease().valid_until();
@@ -94,7 +94,7 @@ bool lease_table::follow_plan(record& record, time_point now, deferred_actions& 
     }
 }
 
-void lease_table::stop_body(record& record, lost_reason reason, deferred_actions& actions)
+void lease_table::stop_body(lock_record& record, lost_reason reason, deferred_actions& actions)
 {
     record.lease_state().plan.stop_body(reason);
     record.notify(actions.wakes);
@@ -104,7 +104,7 @@ bool lease_table::shut_down_next(deferred_actions& actions)
 {
     if (held_.empty() || held_.front().lease_state().shutdown_notified)
         return false;
-    record& next = held_.front();
+    lock_record& next = held_.front();
     next.lease_state().shutdown_notified = true;
     if (!next.lease_state().plan.body_runs()) {
         core_.begin_ending(next, lost_reason::shutting_down, actions);
@@ -116,7 +116,7 @@ bool lease_table::shut_down_next(deferred_actions& actions)
     return true;
 }
 
-void lease_table::start_renewal(record& record, time_point now, deferred_actions& actions)
+void lease_table::start_renewal(lock_record& record, time_point now, deferred_actions& actions)
 {
     record.lease_state().plan.forget_renewal();
     // The operation in flight schedules the next renewal when it ends.
@@ -139,7 +139,7 @@ void lease_table::start_renewal(record& record, time_point now, deferred_actions
     cleanup_queue::note_request(record, *ttl);
 }
 
-void lease_table::watch_session(record& record)
+void lease_table::watch_session(lock_record& record)
 {
     const auto& session = record.lease().session();
     if (session_.lock() == session)
@@ -151,7 +151,7 @@ void lease_table::watch_session(record& record)
         core_.timers.schedule(record, lease_clock::now());
 }
 
-lost_reason lease_table::end_reason_of(const record& record, time_point now) noexcept
+lost_reason lease_table::end_reason_of(const lock_record& record, time_point now) noexcept
 {
     const auto& session = record.lease().session();
     if (session && session->has_ended(now))
@@ -159,7 +159,7 @@ lost_reason lease_table::end_reason_of(const record& record, time_point now) noe
     return record.lease().has_ended(now) ? lost_reason::expired : lost_reason::taken;
 }
 
-std::optional<lost_reason> lease_table::report_loss(record& record, deferred_actions& actions)
+std::optional<lost_reason> lease_table::report_loss(lock_record& record, deferred_actions& actions)
 {
     if (record.current_phase() != phase::held)
         return record.end_reason;
@@ -171,7 +171,7 @@ std::optional<lost_reason> lease_table::report_loss(record& record, deferred_act
     return record.end_reason;
 }
 
-void lease_table::apply_requested_ttl(record& record, milliseconds ttl, deferred_actions& actions)
+void lease_table::apply_requested_ttl(lock_record& record, milliseconds ttl, deferred_actions& actions)
 {
     cleanup_queue::note_request(record, ttl);
     if (const auto sooner = record.lease_state().plan.on_shortened(request_of(record, ttl), record.lease().ttl_bound()))
@@ -181,7 +181,7 @@ void lease_table::apply_requested_ttl(record& record, milliseconds ttl, deferred
     }
 }
 
-void lease_table::on_extended(record& record, extend_outcome&& outcome, deferred_actions& actions)
+void lease_table::on_extended(lock_record& record, extend_outcome&& outcome, deferred_actions& actions)
 {
     record.end_operation_in_flight();
     const auto result = std::move(record.lease_state().extension.result);
@@ -195,7 +195,7 @@ void lease_table::on_extended(record& record, extend_outcome&& outcome, deferred
     if (record.current_phase() == phase::ending) {
         core_.cleanup.start_release(record, actions);
     } else if (outcome.status == extend_status::extended && !record.lease().has_ended(lease_clock::now())) {
-        record.release_state().error = nullptr;
+        record.lease_state().renewal_error = nullptr;
         if (result)
             record.set_ttl(record.lease_state().extension.ttl);
         else if (is_renewal)
@@ -214,7 +214,7 @@ void lease_table::on_extended(record& record, extend_outcome&& outcome, deferred
         if (is_renewal)
             ++core_.stats.renewal_errors;
         record.lease_state().plan.on_failed(lease_clock::now());
-        record.release_state().error = outcome.error;
+        record.lease_state().renewal_error = outcome.error;
         if (tells)
             core_.events.add({.type = lock_event::kind::at_risk, .record = &record, .error = outcome.error->code});
     }
@@ -230,7 +230,7 @@ void lease_table::on_extended(record& record, extend_outcome&& outcome, deferred
     record.notify(actions.wakes);
 }
 
-void lease_table::on_queried(record& record, bool is_lost, deferred_actions& actions)
+void lease_table::on_queried(lock_record& record, bool is_lost, deferred_actions& actions)
 {
     record.end_operation_in_flight();
     const auto now = lease_clock::now();
@@ -251,7 +251,7 @@ void lease_table::on_queried(record& record, bool is_lost, deferred_actions& act
 
 void lease_table::on_contact_lost(time_point now)
 {
-    for (record& record : held_) {
+    for (lock_record& record : held_) {
         if (core_.options.observer && !record.group_in_progress)
             core_.events.add({.type = lock_event::kind::at_risk, .record = &record, .error = errc::unavailable});
         // The renewal also shows whether the lease still exists, so it is due at once.
@@ -266,7 +266,7 @@ void lease_table::on_contact_lost(time_point now)
 void lease_table::on_session_ended(const session_lease& session)
 {
     const auto now = lease_clock::now();
-    for (record& record : held_) {
+    for (lock_record& record : held_) {
         if (record.lease().session().get() == &session)
             core_.timers.schedule(record, now);
     }

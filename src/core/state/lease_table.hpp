@@ -3,7 +3,7 @@
 
 #include "core/state/cleanup_queue.hpp"
 #include "core/state/deferred_actions.hpp"
-#include "core/state/record.hpp"
+#include "core/state/lock_record.hpp"
 
 #include <chrono>
 #include <cstdint>
@@ -25,36 +25,36 @@ public:
     lease_table& operator=(const lease_table&) = delete;
 
     /// Adds a lock that was granted.
-    void add(record& record);
+    void add(lock_record& record);
     /// Removes a lock. Its record is in no list afterwards.
-    void remove(record& record) { held_.erase(held_.iterator_to(record)); }
+    void remove(lock_record& record) { held_.erase(held_.iterator_to(record)); }
     /// Asks the backend whether the lease still exists, as soon as no other operation of the lock is in flight.
-    void verify(record& record, deferred_actions& actions);
+    void verify(lock_record& record, deferred_actions& actions);
     /// Updates the statistics when an acquire that began at `started` has ended its wait.
     void end_wait(time_point started);
 
-    /// Sets the timer again. Must be called after each change of `record::plan` or of the times that it uses.
-    void reschedule(record& record);
+    /// Sets the timer again. Must be called after each change of `lock_record::plan` or of the times that it uses.
+    void reschedule(lock_record& record);
     /// Carries out the actions that the plan requires now. Returns false if the lease has ended.
-    [[nodiscard]] bool follow_plan(record& record, time_point now, deferred_actions& actions);
-    void stop_body(record& record, lost_reason reason, deferred_actions& actions);
+    [[nodiscard]] bool follow_plan(lock_record& record, time_point now, deferred_actions& actions);
+    void stop_body(lock_record& record, lost_reason reason, deferred_actions& actions);
     /// Ends one more lock because of a shutdown, or stops its body. Returns false if all locks have been processed.
     /// Must be called only when no more locks are granted.
     [[nodiscard]] bool shut_down_next(deferred_actions& actions);
-    void start_renewal(record& record, time_point now, deferred_actions& actions);
+    void start_renewal(lock_record& record, time_point now, deferred_actions& actions);
     /// Records that a request with this TTL is about to be sent. A TTL that is shorter than the current one applies at
     /// once.
-    void apply_requested_ttl(record& record, std::chrono::milliseconds ttl, deferred_actions& actions);
-    void on_extended(record& record, extend_outcome&& outcome, deferred_actions& actions);
+    void apply_requested_ttl(lock_record& record, std::chrono::milliseconds ttl, deferred_actions& actions);
+    void on_extended(lock_record& record, extend_outcome&& outcome, deferred_actions& actions);
     /// Called when a query or an export was answered.
     /// \param is_lost the lease has ended, according to the answer or to the clock
-    void on_queried(record& record, bool is_lost, deferred_actions& actions);
+    void on_queried(lock_record& record, bool is_lost, deferred_actions& actions);
 
     /// Returns why the lease has ended, if it has. A loss that is reported to the caller is also counted and reported
     /// to the observer.
-    [[nodiscard]] std::optional<lost_reason> report_loss(record& record, deferred_actions& actions);
+    [[nodiscard]] std::optional<lost_reason> report_loss(lock_record& record, deferred_actions& actions);
     /// Returns the reason why a lease that is no longer valid has ended.
-    [[nodiscard]] static lost_reason end_reason_of(const record& record, time_point now) noexcept;
+    [[nodiscard]] static lost_reason end_reason_of(const lock_record& record, time_point now) noexcept;
 
     /// Reports to the observer that every lease may end soon, because the backend cannot be reached. Leases that are
     /// renewed become due for renewal now: the timer starts the renewals in batches.
@@ -62,7 +62,7 @@ public:
     void on_session_ended(const session_lease& session);
 
     /// Returns the parameters that determine the lease of `claim`, whose last request asked for `ttl`.
-    [[nodiscard]] lease_request request_of(const record& claim, std::chrono::milliseconds ttl) const noexcept;
+    [[nodiscard]] lease_request request_of(const lock_record& claim, std::chrono::milliseconds ttl) const noexcept;
 
     [[nodiscard]] record_list& all() noexcept { return held_; }
 
@@ -70,8 +70,8 @@ private:
     /// Whether the end of the lease must be detected even if no caller waits for it. A lock of a group may have been
     /// extended through the group's id in another process. The backend then keeps the lock after this lease has ended,
     /// so the lock must be released.
-    [[nodiscard]] bool is_watched(const record& record) const noexcept;
-    void watch_session(record& record);
+    [[nodiscard]] bool is_watched(const lock_record& record) const noexcept;
+    void watch_session(lock_record& record);
 
     core& core_;
     /// The session that was watched last, so that it is not watched again for each of its leases.

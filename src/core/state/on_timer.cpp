@@ -1,6 +1,6 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
-#include "core/state/batch_size.hpp"
 #include "core/state/core.hpp"
+#include "core/state/handler_limits.hpp"
 
 #include <algorithm>
 #include <mutex>
@@ -15,7 +15,7 @@ void on_due(core& self, condition& due, lease_clock::time_point now, deferred_ac
         due.notify(actions.wakes);
         return;
     }
-    auto& record = static_cast<detail::record&>(due);
+    auto& record = static_cast<lock_record&>(due);
     switch (record.current_phase()) {
     case phase::acquiring:
         record.notify(actions.wakes);

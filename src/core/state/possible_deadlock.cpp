@@ -15,7 +15,7 @@ constexpr auto search_interval = std::chrono::seconds(1);
 
 /// Returns a lock on the key of `record` that this locker holds; null if there is none. The locks of an incomplete
 /// group have not been reported to anybody yet, so they are left out.
-record* find_own_holder(core& self, const record& record, lease_clock::time_point now)
+lock_record* find_own_holder(core& self, const lock_record& record, lease_clock::time_point now)
 {
     for (auto& each : self.leases.all()) {
         if (each.key_hash() == record.key_hash() && each.key() == record.key() && !each.group_in_progress &&
@@ -27,7 +27,7 @@ record* find_own_holder(core& self, const record& record, lease_clock::time_poin
 
 } // namespace
 
-lease_clock::time_point report_possible_deadlock(core& self, record& record, lease_clock::time_point now)
+lease_clock::time_point report_possible_deadlock(core& self, lock_record& record, lease_clock::time_point now)
 {
     if (!self.options.observer || record.reported.possible_deadlock)
         return lease_clock::time_point::max();

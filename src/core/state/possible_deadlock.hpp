@@ -3,7 +3,7 @@
 
 #include <colock/status.hpp>
 
-#include "core/state/record.hpp"
+#include "core/state/lock_record.hpp"
 
 #include <source_location>
 
@@ -17,7 +17,7 @@ struct located_owner_data : owner_data
 };
 
 /// Returns the source location of the acquire of `record`. Its locker must have `locker_options::debug`.
-[[nodiscard]] inline const std::source_location& place_of(const record& record) noexcept
+[[nodiscard]] inline const std::source_location& place_of(const lock_record& record) noexcept
 {
     return static_cast<const located_owner_data&>(record.owner()).location;
 }
@@ -25,6 +25,7 @@ struct located_owner_data : owner_data
 /// Reports an acquire that waits for a lock of its own locker; see observer::possible_deadlock. Called when `record`
 /// begins or continues to wait, if the locker has `locker_options::debug`. Returns when it must be called again at the
 /// latest. The mutex must be held.
-[[nodiscard]] lease_clock::time_point report_possible_deadlock(core& self, record& record, lease_clock::time_point now);
+[[nodiscard]] lease_clock::time_point report_possible_deadlock(
+    core& self, lock_record& record, lease_clock::time_point now);
 
 } // namespace colock::inline v0::detail

@@ -11,9 +11,9 @@ namespace {
 
 /// Removes a record that acquires from the queue of its key, or from the single attempts. Returns true if the queue has
 /// other members.
-bool leave_list(core& self, record& record, wake_list& wakes)
+bool leave_list(core& self, lock_record& record, wake_list& wakes)
 {
-    if (record.acquire().queue)
+    if (record.acquire_state().queue)
         return self.queues.leave(record, wakes);
     if (record.list_hook::is_linked())
         self.single_attempts.erase(self.single_attempts.iterator_to(record));
@@ -21,7 +21,7 @@ bool leave_list(core& self, record& record, wake_list& wakes)
 }
 
 /// Counts a lock that its caller receives, and reports it to the observer, if there is one.
-void count_grant(core& self, record& record)
+void count_grant(core& self, lock_record& record)
 {
     ++self.stats.grants;
     if (!self.options.observer)
@@ -32,7 +32,7 @@ void count_grant(core& self, record& record)
 }
 
 /// Counts and reports the end of a lock whose grant was counted.
-void count_end(core& self, record& record, lost_reason reason)
+void count_end(core& self, lock_record& record, lost_reason reason)
 {
     if (reason == lost_reason::released) {
         ++self.stats.releases;
@@ -40,10 +40,10 @@ void count_end(core& self, record& record, lost_reason reason)
             self.events.add({.type = lock_event::kind::resigned, .record = &record});
         return;
     }
-    // An answer that arrives later is not counted any more.
-    const bool has_ended = reason == lost_reason::expired || reason == lost_reason::session;
-    if (has_ended && record.lease_state().plan.renews() && record.in_flight == operation::extend &&
-        !record.lease_state().extension.result)
+    // A renewal in flight counts as failed, because its answer will not be counted.
+    const bool has_timed_out = reason == lost_reason::expired || reason == lost_reason::session;
+    if (has_timed_out && record.lease_state().plan.renews() && record.in_flight == operation::extend &&
+        record.lease_state().extension.is_renewal())
         ++self.stats.renewal_errors;
     ++self.stats.losses[static_cast<std::size_t>(reason)];
     if (self.options.observer) {
@@ -56,11 +56,12 @@ void count_end(core& self, record& record, lost_reason reason)
 
 } // namespace
 
-void core::grant(record& record, std::uint64_t fence, deferred_actions& actions)
+void core::grant(lock_record& record, std::uint64_t fence, deferred_actions& actions)
 {
-    auto& acquire = record.acquire();
+    auto& acquire = record.acquire_state();
     key_queue* const queue = acquire.queue;
-    if (leave_list(*this, record, actions.wakes)) {
+    const bool has_waiters = leave_list(*this, record, actions.wakes);
+    if (has_waiters) {
         queue->answer = {.is_answered = true};
         if (record.mode() == lock_mode::exclusive)
             queue->holder = &record;
@@ -68,7 +69,7 @@ void core::grant(record& record, std::uint64_t fence, deferred_actions& actions)
     const bool has_waited = acquire.plan.has_waited();
     const auto loss_before_grant = acquire.loss_before_grant;
     record.granted = true;
-    record.mark_acquired();
+    record.begin_lease_state();
     record.lease_state().fence = fence;
     record.lease().set_ttl_bound(
         record.lease_state().plan.on_granted(leases.request_of(record, record.ttl()), record.lease().session_until()));
@@ -87,7 +88,7 @@ void core::grant(record& record, std::uint64_t fence, deferred_actions& actions)
         leases.verify(record, actions);
 }
 
-void core::hand_out(record& record, bool renews, std::chrono::milliseconds max_hold, time_point now)
+void core::complete_grant(lock_record& record, bool renews, std::chrono::milliseconds max_hold, time_point now)
 {
     record.group_in_progress = nullptr;
     record.lease().set_ttl_bound(
@@ -96,20 +97,20 @@ void core::hand_out(record& record, bool renews, std::chrono::milliseconds max_h
     count_grant(*this, record);
 }
 
-void core::return_to_queue(record& record, create_outcome&& answer, deferred_actions& actions)
+void core::deliver_answer(lock_record& record, create_outcome&& answer, deferred_actions& actions)
 {
-    auto& acquire = record.acquire();
+    auto& acquire = record.acquire_state();
     acquire.outcome = std::move(answer);
     acquire.outcome_ready = true;
     record.notify(actions.wakes);
 }
 
-void core::abandon(record& record, deferred_actions& actions)
+void core::abandon(lock_record& record, deferred_actions& actions)
 {
     if (record.current_phase() != phase::acquiring)
         return;
     leave_list(*this, record, actions.wakes);
-    auto& acquire = record.acquire();
+    auto& acquire = record.acquire_state();
     if (acquire.plan.stop_waiting() && !record.group_in_progress)
         --stats.waiting;
     record.group_in_progress = nullptr;
@@ -118,14 +119,14 @@ void core::abandon(record& record, deferred_actions& actions)
     timers.schedule(record, time_point::max());
     if (record.in_flight == operation::none && !record.left_trace)
         return record.move_to(phase::ended);
-    record.mark_acquired();
-    record.release_state().is_settling = true;
+    record.begin_lease_state();
+    record.release_state().is_in_background = true;
     record.move_to(phase::ending);
     cleanup.add(record);
     cleanup.start_release(record, actions);
 }
 
-bool core::begin_ending(record& record, lost_reason reason, deferred_actions& actions)
+bool core::begin_ending(lock_record& record, lost_reason reason, deferred_actions& actions)
 {
     if (record.current_phase() != phase::held)
         return false;
@@ -134,24 +135,24 @@ bool core::begin_ending(record& record, lost_reason reason, deferred_actions& ac
     return true;
 }
 
-void core::detach(record& record, deferred_actions& actions)
+void core::detach(lock_record& record, deferred_actions& actions)
 {
     end_lease(record, lost_reason::released, actions);
-    // The waiters have to learn the new expiry from the backend, which still keeps the lock.
+    // Not proven: the backend still keeps the lock, so the waiters learn its new expiry from the backend.
     finish(record, false, actions);
 }
 
-void core::finish(record& record, bool proven, deferred_actions& actions)
+void core::finish(lock_record& record, bool proven, deferred_actions& actions)
 {
     const auto& state = record.release_state();
     timers.schedule(record, time_point::max());
-    if (state.is_settling) {
+    if (state.is_in_background) {
         ++stats.settled;
         if (!proven)
             ++stats.unproven;
     }
-    if (options.observer && (state.is_settling || !state.reported_early)) {
-        events.add({.type = state.is_settling ? lock_event::kind::settled : lock_event::kind::released,
+    if (options.observer && (state.is_in_background || !state.release_reported)) {
+        events.add({.type = state.is_in_background ? lock_event::kind::settled : lock_event::kind::released,
             .record = &record,
             .proven = proven,
             .span = state.held.span()});
@@ -165,9 +166,9 @@ void core::finish(record& record, bool proven, deferred_actions& actions)
     cleanup.remove(record, actions);
 }
 
-/// Moves a lock from the leases to the clean-up, which has not requested its release yet. Reports a loss, unless the
+/// Moves a record from `lease_table` to `cleanup_queue`. The caller starts the release. Reports a loss, unless the
 /// grant was not reported.
-void core::end_lease(record& record, lost_reason reason, deferred_actions& actions)
+void core::end_lease(lock_record& record, lost_reason reason, deferred_actions& actions)
 {
     auto& state = record.release_state();
     auto* const group = std::exchange(record.group_in_progress, nullptr);
@@ -181,11 +182,9 @@ void core::end_lease(record& record, lost_reason reason, deferred_actions& actio
     cleanup.add(record);
     if (key_queue* const queue = queues.find(record); queue && queue->holder == &record)
         queue->holder = nullptr;
-    if (is_released)
-        state.error = nullptr;
-    else
+    if (!is_released)
         queues.wake_heads(record, actions.wakes);
-    state.is_settling = group || !is_released;
+    state.is_in_background = group || !is_released;
     if (group)
         group->lease_ended(actions.wakes);
     else
@@ -193,7 +192,7 @@ void core::end_lease(record& record, lost_reason reason, deferred_actions& actio
     timers.schedule(record, record.lease_state().answer_by);
     record.notify(actions.wakes);
     for (const end_listener& each : record.lease_state().end_listeners)
-        each.notified->notify(actions.wakes);
+        each.target->notify(actions.wakes);
 }
 
 } // namespace colock::inline v0::detail

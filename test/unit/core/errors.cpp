@@ -1,6 +1,6 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #include "core/policy/retry_schedule.hpp"
-#include "core/state/record.hpp"
+#include "core/state/lock_record.hpp"
 #include "support/jump.hpp"
 #include "support/print.hpp"
 

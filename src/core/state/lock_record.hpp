@@ -25,7 +25,7 @@
 namespace colock::inline v0::detail {
 
 class core;
-class record;
+class lock_record;
 struct key_queue;
 
 /// The phase of an acquisition. It only ever moves forward.
@@ -66,14 +66,14 @@ struct acquire_state
     acquire_plan plan;
     /// The local queue of the key, while the record is in it.
     key_queue* queue = nullptr;
-    /// Invalid input, reported when the operation is awaited.
-    std::unique_ptr<const failure> refused;
+    /// Invalid input, reported when the operation is awaited; null if the input is valid.
+    std::unique_ptr<const failure> input_failure;
     /// Options of the lease that a grant begins.
     std::chrono::milliseconds max_hold{0};
     bool renews = false;
     /// The record is one of the first in the queue, which send requests.
     bool is_head = false;
-    /// The coroutine is suspended in the queue, so that a local holder may hand over the lock to it.
+    /// Whether a local holder may hand over the lock: true while the coroutine is suspended in the queue.
     bool open_to_hand_over = false;
     /// The answer has not been processed yet.
     bool outcome_ready = false;
@@ -88,9 +88,9 @@ struct acquire_state
 struct group_progress : condition
 {
     /// The claim that the coroutine waits for; null while it waits for the group itself.
-    record* waits_for = nullptr;
+    lock_record* awaited_claim = nullptr;
     /// A lease has ended, so the group has to start again.
-    bool has_lost = false;
+    bool has_lost_lease = false;
 
     /// Records the end of a lease, and wakes the coroutine.
     void lease_ended(wake_list& wakes);
@@ -100,8 +100,10 @@ struct group_progress : condition
 struct extension
 {
     std::chrono::milliseconds ttl{0};
-    /// Where the caller of the extension finds the outcome; null for a renewal.
+    /// Receives the outcome for the caller; null for a renewal.
     std::shared_ptr<std::optional<extend_outcome>> result;
+
+    [[nodiscard]] bool is_renewal() const noexcept { return !result; }
 };
 
 /// Measures for how long a lock is held. Needs one word, because there is one in each record.
@@ -130,16 +132,15 @@ struct release_tag;
 /// Notifies a condition when the lease of a record ends. Guarded by the mutex of the core.
 struct end_listener : boost::intrusive::list_base_hook<auto_unlink>
 {
-    condition* notified = nullptr;
+    condition* target = nullptr;
 };
 
 /// The state of a release, used from the moment the lock is to be released.
 struct release_state
 {
-    /// Error of the first answer to the release. While the lock is held, and after a loss: error of the last renewal,
-    /// if it failed.
+    /// Error of the first answer to the release.
     failure_ptr error{};
-    /// When coroutines that wait for the release give up waiting.
+    /// Deadline of the coroutines that wait for the release.
     lease_clock::time_point answer_deadline = lease_clock::time_point::max();
     lease_clock::time_point retry_at = lease_clock::time_point::max();
     /// The latest time at which the backend may still keep this claim, if nothing removes it.
@@ -148,10 +149,10 @@ struct release_state
     hold_timer held;
     std::chrono::duration<std::uint32_t, std::milli> backoff{0};
     /// The release runs in the background, because the caller is gone or the lease was lost.
-    bool is_settling = false;
+    bool is_in_background = false;
     bool answered = false;
-    /// The release was reported to the observer before the backend was asked for it.
-    bool reported_early = false;
+    /// The observer has received `released` for this lock already.
+    bool release_reported = false;
     release_status status = release_status::released;
 };
 
@@ -162,11 +163,13 @@ struct lease_state
     std::uint64_t fence = 0;
     /// Notified when the lease ends, in addition to the record's own condition.
     boost::intrusive::list<end_listener, boost::intrusive::constant_time_size<false>> end_listeners{};
-    /// When the timer has to wake the first coroutine that waits for an answer.
+    /// The earliest deadline of the coroutines that wait for an answer.
     lease_clock::time_point answer_by = lease_clock::time_point::max();
     detail::extension extension{};
+    /// Error of the last renewal, if it failed.
+    failure_ptr renewal_error{};
     detail::release_state release{};
-    /// The loss has already been reported to a release.
+    /// A release has already thrown the loss.
     bool loss_reported = false;
     /// The shutdown has already ended this lock, or stopped its body.
     bool shutdown_notified = false;
@@ -176,33 +179,39 @@ struct lease_state
 /// it. The handle, the operation in flight and the core's lists share its ownership. If the owning frame is destroyed,
 /// the core completes the release.
 ///
-/// A record is in at most one list of the core at a time: the queue of its key, the single attempts, the held locks, or
-/// the claims that end.
+/// `list_hook` links a record into at most one list of the core at a time: the queue of its key, the single attempts,
+/// the held locks, or the claims that end.
 ///
 /// Thread safety: members without another note are guarded by the mutex of the core. `own_policy` belongs to the
 /// acquiring coroutine.
-class record final : public claim,
-                     public condition,
-                     public boost::intrusive::list_base_hook<>,
-                     public boost::intrusive::list_base_hook<boost::intrusive::tag<release_tag>, auto_unlink>
+class lock_record final : public claim,
+                          public condition,
+                          public boost::intrusive::list_base_hook<>,
+                          public boost::intrusive::list_base_hook<boost::intrusive::tag<release_tag>, auto_unlink>
 {
 public:
-    using ptr = boost::intrusive_ptr<record>;
+    using ptr = boost::intrusive_ptr<lock_record>;
     using list_hook = boost::intrusive::list_base_hook<>;
     /// Links the record into key_queue::woken_by_release.
     using release_hook = boost::intrusive::list_base_hook<boost::intrusive::tag<release_tag>, auto_unlink>;
 
-    record(const std::shared_ptr<core>& owner, claim_request request);
-    ~record() override;
+    lock_record(const std::shared_ptr<core>& owner, claim_request request);
+    ~lock_record() override;
 
     static void* operator new(std::size_t size);
     static void operator delete(void* memory, std::size_t size) noexcept;
 
-    [[nodiscard]] static record& of(const claim_ptr& lock) noexcept { return static_cast<record&>(*lock); }
-    [[nodiscard]] static ptr from(claim_ptr&& lock) noexcept { return {static_cast<record*>(lock.detach()), false}; }
-    [[nodiscard]] static lock make_lock(ptr&& granted, std::shared_ptr<core>&& owner) noexcept
+    [[nodiscard]] static lock_record& from_claim(const claim_ptr& claim) noexcept
     {
-        return lock(std::move(granted), std::move(owner));
+        return static_cast<lock_record&>(*claim);
+    }
+    [[nodiscard]] static ptr take_from_claim(claim_ptr&& claim) noexcept
+    {
+        return {static_cast<lock_record*>(claim.detach()), false};
+    }
+    [[nodiscard]] static lock make_lock(ptr&& record, std::shared_ptr<core>&& owner) noexcept
+    {
+        return lock(std::move(record), std::move(owner));
     }
 
     /// Must be called before a create, or a request that includes one, is sent. Discards reports about an earlier
@@ -211,11 +220,11 @@ public:
     {
         in_flight = operation::create;
         is_to_be_verified = false;
-        acquire().loss_before_grant.reset();
+        acquire_state().loss_before_grant.reset();
     }
     /// Continues the acquire of `replaced`, another record with the same request: takes over its progress, but not its
     /// place in the queue.
-    void continue_for(record& replaced) noexcept;
+    void continue_for(lock_record& replaced) noexcept;
 
     // Reports of the adapter.
     void lost(lost_reason reason) noexcept override;
@@ -225,26 +234,26 @@ public:
     void on_refused(create_outcome* busy);
     void on_released(release_outcome&& outcome);
     void on_extended(extend_outcome outcome);
-    void on_verified(valid_outcome outcome);
+    void on_queried(valid_outcome outcome);
 
     [[nodiscard]] phase current_phase() const noexcept { return phase_.load(std::memory_order_acquire); }
 
     // The data of the acquire and the data of the lease share their memory, because ten thousand waiters do not need
     // the latter. (A std::variant costs two indirect calls per access.)
     /// Valid until the lock is held, or is to be released without having been held.
-    [[nodiscard]] const acquire_state& acquire() const noexcept
+    [[nodiscard]] const detail::acquire_state& acquire_state() const noexcept
     {
-        BOOST_ASSERT(!has_acquired_);
-        return acquire_;
+        BOOST_ASSERT(!has_lease_state_);
+        return acquire_state_;
     }
-    [[nodiscard]] acquire_state& acquire() noexcept
+    [[nodiscard]] detail::acquire_state& acquire_state() noexcept
     {
-        return const_cast<acquire_state&>(std::as_const(*this).acquire());
+        return const_cast<detail::acquire_state&>(std::as_const(*this).acquire_state());
     }
     /// Valid from the moment the lock is held, or is to be released without having been held.
     [[nodiscard]] const detail::lease_state& lease_state() const noexcept
     {
-        BOOST_ASSERT(has_acquired_);
+        BOOST_ASSERT(has_lease_state_);
         return lease_state_;
     }
     [[nodiscard]] detail::lease_state& lease_state() noexcept
@@ -253,15 +262,16 @@ public:
     }
     [[nodiscard]] const detail::release_state& release_state() const noexcept { return lease_state().release; }
     [[nodiscard]] detail::release_state& release_state() noexcept { return lease_state().release; }
-    /// Called when an extend, a query or an export was answered. A release that waits for it keeps its own time limit.
+    /// Called when an extend, an is_valid or an export was answered. If a release waits for this answer, its own
+    /// deadline applies from now on.
     void end_operation_in_flight() noexcept
     {
         in_flight = operation::none;
         lease_state().answer_by =
             current_phase() == phase::ending ? release_state().answer_deadline : time_point::max();
     }
-    /// Switches from the data of the acquire to the data of the lease. Must be called once.
-    void mark_acquired() noexcept;
+    /// Replaces the data of the acquire by the data of the lease. Must be called once.
+    void begin_lease_state() noexcept;
 
     /// Valid until the record has ended. The core is kept alive by the acquiring coroutine, by the handle, or by itself
     /// while a lock is being released.
@@ -284,10 +294,12 @@ public:
     const bool answered_at_once;
     /// A create may have left a place in the backend's queue, a grant, or an unknown state.
     bool left_trace = false;
+    /// The release in flight is that of a grant that arrived too late. The acquire continues.
     bool releases_late_grant = false;
     /// The locks of the key or group may have been broken while an operation of this record was unanswered. Once the
     /// answer has arrived and the lock is held, the core asks the backend about the lock.
     bool is_to_be_verified = false;
+    /// The backend has granted the lock, also if it is being released now.
     bool granted = false;
     /// The lock of an election: its events are reported as those of a leader, too.
     bool is_leadership = false;
@@ -298,25 +310,25 @@ private:
     void move_to(phase next) noexcept { phase_.store(next, std::memory_order_release); }
 
     std::atomic<phase> phase_{phase::acquiring};
-    bool has_acquired_ = false;
+    bool has_lease_state_ = false;
     union
     {
-        acquire_state acquire_;
+        detail::acquire_state acquire_state_;
         detail::lease_state lease_state_;
     };
 };
 
-using record_list = boost::intrusive::list<record, boost::intrusive::constant_time_size<false>>;
+using record_list = boost::intrusive::list<lock_record, boost::intrusive::constant_time_size<false>>;
 
 // Allocated in blocks of a multiple of 64 bytes.
-static_assert(sizeof(record) <= 512);
+static_assert(sizeof(lock_record) <= 512);
 
 /// Pins the core of a record while an adapter's answer is processed. Empty if the record needs no more answers. An
 /// answer may arrive on a thread of the adapter while the last owner of the core is being destroyed.
 class pinned_core
 {
 public:
-    explicit pinned_core(const record& record)
+    explicit pinned_core(const lock_record& record)
     {
         if (record.current_phase() == phase::ended)
             return;

@@ -1,5 +1,5 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
-#include "core/state/background_release.hpp"
+#include "core/state/end_of_use.hpp"
 
 #include "core/state/core.hpp"
 
@@ -11,7 +11,7 @@ namespace {
 
 /// Returns whether the answer to the release has to be awaited, and stores in `seen` the version at which there was no
 /// answer. The mutex must be held.
-bool watch_for_answer(core& self, record& record, std::uint32_t& seen)
+bool watch_for_answer(core& self, lock_record& record, std::uint32_t& seen)
 {
     if (record.current_phase() == phase::ended || record.release_state().answered)
         return false;
@@ -33,7 +33,7 @@ bool watch_for_answer(core& self, record& record, std::uint32_t& seen)
 
 } // namespace
 
-bool must_await_answer(core& self, record& record, std::uint32_t& seen)
+bool must_await_answer(core& self, lock_record& record, std::uint32_t& seen)
 {
     if (record.current_phase() == phase::ended)
         return false;
@@ -41,7 +41,7 @@ bool must_await_answer(core& self, record& record, std::uint32_t& seen)
     return watch_for_answer(self, record, seen);
 }
 
-release_start begin_release(core& self, record& record, std::uint32_t* seen)
+release_start begin_release(core& self, lock_record& record, std::uint32_t* seen)
 {
     release_start start;
     self.update([&](deferred_actions& actions) {
@@ -53,7 +53,7 @@ release_start begin_release(core& self, record& record, std::uint32_t* seen)
     return start;
 }
 
-void release_in_background(core& self, record& record) noexcept
+void release_in_background(core& self, lock_record& record) noexcept
 {
     if (record.current_phase() == phase::held)
         begin_release(self, record);
@@ -63,7 +63,7 @@ void release_in_background(core& self, record& record) noexcept
     self.cleanup.keep_until_ended(record);
 }
 
-void abandon_acquire(core& self, record& record) noexcept
+void abandon_acquire(core& self, lock_record& record) noexcept
 {
     record.cancel();
     self.update([&](deferred_actions& actions) { self.abandon(record, actions); });

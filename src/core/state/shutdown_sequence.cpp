@@ -1,14 +1,14 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
-#include "core/state/shutdown_notifier.hpp"
+#include "core/state/shutdown_sequence.hpp"
 
-#include "core/state/batch_size.hpp"
 #include "core/state/batches.hpp"
+#include "core/state/handler_limits.hpp"
 
 #include <mutex>
 
 namespace colock::inline v0::detail {
 
-void shutdown_notifier::begin(scope notified)
+void shutdown_sequence::begin(scope notified)
 {
     {
         const std::lock_guard guard(core_.mutex);
@@ -19,13 +19,13 @@ void shutdown_notifier::begin(scope notified)
     notify_remaining();
 }
 
-void shutdown_notifier::notify_remaining()
+void shutdown_sequence::notify_remaining()
 {
     run_in_batches(core_, [this](deferred_actions& actions) { return notify_batch(actions); });
 }
 
 /// Returns false if this was the last batch.
-bool shutdown_notifier::notify_batch(deferred_actions& actions)
+bool shutdown_sequence::notify_batch(deferred_actions& actions)
 {
     if (!is_notifying_)
         return false;

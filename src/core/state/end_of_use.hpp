@@ -1,7 +1,7 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #pragma once
 
-#include "core/state/record.hpp"
+#include "core/state/lock_record.hpp"
 
 #include <cstdint>
 
@@ -13,9 +13,9 @@ class core;
 
 /// Abandons an acquire that has not handed out its lock: it was cancelled or has failed, its frame is destroyed, or it
 /// continues with another claim. A grant that it has or may still get is released in the background.
-void abandon_acquire(core& self, record& record) noexcept;
+void abandon_acquire(core& self, lock_record& record) noexcept;
 /// Releases a held lock in the background.
-void release_in_background(core& self, record& record) noexcept;
+void release_in_background(core& self, lock_record& record) noexcept;
 struct release_start
 {
     /// The lock was held until this call.
@@ -25,8 +25,8 @@ struct release_start
 };
 /// Begins to release `record`, if it is still held.
 /// \param seen null if nobody waits for the answer
-release_start begin_release(core& self, record& record, std::uint32_t* seen = nullptr);
+release_start begin_release(core& self, lock_record& record, std::uint32_t* seen = nullptr);
 /// \returns whether the answer to a release that has begun has to be awaited
-[[nodiscard]] bool must_await_answer(core& self, record& record, std::uint32_t& seen);
+[[nodiscard]] bool must_await_answer(core& self, lock_record& record, std::uint32_t& seen);
 
 } // namespace colock::inline v0::detail
