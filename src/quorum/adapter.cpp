@@ -1,11 +1,11 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #include "quorum/adapter.hpp"
 
-#include "quorum/event.hpp"
 #include "quorum/list_merger.hpp"
 #include "quorum/majority.hpp"
 #include "quorum/node.hpp"
 #include "quorum/node_claim.hpp"
+#include "quorum/one_shot_event.hpp"
 #include "quorum/round.hpp"
 #include "quorum/tally.hpp"
 #include "quorum/tickets.hpp"
@@ -35,7 +35,7 @@ namespace {
 
 using std::chrono::milliseconds;
 
-std::shared_ptr<round> round_of(const claim& claim) noexcept
+std::shared_ptr<round> current_round(const claim& claim) noexcept
 {
     return std::static_pointer_cast<round>(claim.slot);
 }
@@ -127,7 +127,7 @@ public:
 private:
     asio::awaitable<create_outcome> do_create(claim_ptr claim) override
     {
-        const auto current = round_for(*claim);
+        const auto current = usable_round(*claim);
         const auto answers = co_await ask_all<create_outcome>(*current, judge_create,
             [&](node_claim& each, auto counter) { each.create(claim->operation_start(), {}, std::move(counter)); });
         if (answers.decision == verdict::yes)
@@ -145,9 +145,9 @@ private:
 
     /// Joins the parts of all nodes. A node that has not answered the create yet is waited for, at most until its
     /// `operation_timeout`.
-    asio::awaitable<export_outcome> do_export(claim_ptr held) override
+    asio::awaitable<export_outcome> do_export(claim_ptr claim) override
     {
-        const auto current = round_of(*held);
+        const auto current = current_round(*claim);
         if (!current || current->is_over)
             co_return export_outcome{};
         const auto& claims = current->node_claims;
@@ -161,7 +161,7 @@ private:
         auto parts = split_tickets(ticket, nodes_.size());
         if (!parts)
             co_return create_outcome::busy();
-        const auto current = round_for(*claim);
+        const auto current = usable_round(*claim);
         const auto answers = co_await adopt(*current, std::move(*parts));
         if (answers.decision == verdict::yes)
             co_return create_outcome::granted(0);
@@ -178,7 +178,7 @@ private:
     /// majority has answered, and continues with the others in the background. Without a majority the core tries again.
     asio::awaitable<release_outcome> do_release(claim_ptr claim, release_guarantee) override
     {
-        const auto current = round_of(*claim);
+        const auto current = current_round(*claim);
         if (!current)
             co_return release_outcome{release_status::not_held, nullptr};
         current->is_over = true;
@@ -187,7 +187,7 @@ private:
         if (answers.decision == verdict::failed)
             co_return release_outcome{release_status::failed, answers.failure()};
         current->retire();
-        // Only a repetition after a failure counts what was released before.
+        // Reset, because only a retry after a failure may count earlier releases.
         claim->slot.reset();
         co_return release_outcome{
             answers.decision == verdict::yes ? release_status::released : release_status::not_held, nullptr};
@@ -195,10 +195,10 @@ private:
 
     asio::awaitable<extend_outcome> do_extend(claim_ptr claim, milliseconds ttl) override
     {
-        const auto held = round_of(*claim);
-        if (!held || held->is_over)
+        const auto current = current_round(*claim);
+        if (!current || current->is_over)
             co_return extend_outcome{extend_status::not_held, nullptr};
-        const auto answers = co_await ask_all<extension>(*held, judge_held,
+        const auto answers = co_await ask_all<extend_answer>(*current, judge_held,
             [&](node_claim& each, auto counter) { each.extend(claim->operation_start(), ttl, std::move(counter)); });
         if (answers.decision == verdict::failed)
             co_return extend_outcome{extend_status::failed, answers.failure()};
@@ -212,11 +212,11 @@ private:
 
     asio::awaitable<valid_outcome> do_is_valid(claim_ptr claim) override
     {
-        const auto held = round_of(*claim);
-        if (!held || held->is_over)
+        const auto current = current_round(*claim);
+        if (!current || current->is_over)
             co_return valid_outcome{false, nullptr};
         const auto answers = co_await ask_all<valid_outcome>(
-            *held, judge_held, [](node_claim& each, auto counter) { each.is_valid(std::move(counter)); });
+            *current, judge_held, [](node_claim& each, auto counter) { each.is_valid(std::move(counter)); });
         co_return valid_outcome{
             answers.decision == verdict::yes, answers.decision == verdict::failed ? answers.failure() : nullptr};
     }
@@ -272,7 +272,7 @@ private:
     {
         for (const auto& each : nodes_)
             each->drop_all();
-        event::destroy_waiting(awaited_);
+        one_shot_event::destroy_waiting(awaited_);
     }
 
     /// Forwards the events of one node.
@@ -347,7 +347,8 @@ private:
         for (;;) {
             const bool is_up = reached_count_ >= majority_;
             const bool is_node_back = std::exchange(is_node_back_, false);
-            if (is_up ? !is_up_due_ || !is_node_back : !is_up_reported_)
+            const bool must_report = is_up ? is_up_due_ && is_node_back : is_up_reported_;
+            if (!must_report)
                 break;
             is_up_reported_ = is_up;
             is_up_due_ = !is_up;
@@ -364,9 +365,9 @@ private:
 
     /// Returns the round of the claim if it may still be used, otherwise a new one. Node claims that are being released
     /// are never used again.
-    [[nodiscard]] std::shared_ptr<round> round_for(claim& quorum_claim)
+    [[nodiscard]] std::shared_ptr<round> usable_round(claim& quorum_claim)
     {
-        auto found = round_of(quorum_claim);
+        auto found = current_round(quorum_claim);
         if (found && !found->is_over)
             return found;
         if (found)
@@ -394,7 +395,7 @@ private:
     const settings settings_;
     const std::size_t majority_;
     /// Events that suspended operations wait for. Belongs to the strand.
-    event::list awaited_;
+    one_shot_event::list awaited_;
     /// False if no close was started since the last call of `cancel_close`.
     std::atomic<bool> closes_{false};
     std::atomic<std::uint64_t> cancelled_closes_{0};

@@ -13,7 +13,7 @@ failure_ptr unanswered()
     return make_failure(errc::unavailable, "a node has not answered yet");
 }
 
-extension no_extension(extend_outcome outcome)
+extend_answer answer_without_late_ttl(extend_outcome outcome)
 {
     return {std::move(outcome), std::chrono::milliseconds::max()};
 }
@@ -25,7 +25,7 @@ void warn_of_refusal(node& node, const failure_ptr& failure)
         node.backend().warn_of_refusal(*failure);
 }
 
-bool may_arrive(const failure_ptr& failure)
+bool is_outcome_unknown(const failure_ptr& failure)
 {
     return failure && failure->code == errc::outcome_unknown;
 }
@@ -68,8 +68,8 @@ void node_claim::submit(Request request)
     if (!std::exchange(is_in_flight_, true))
         return request(permission::granted);
     completion<permission> next(std::move(request));
-    if (auto replaced = std::exchange(pending_, std::move(next)))
-        replaced(permission::refused);
+    if (auto dropped_request = std::exchange(pending_, std::move(next)))
+        dropped_request(permission::refused);
 }
 
 template <class Outcome, class Function>
@@ -86,15 +86,15 @@ completion<Outcome> node_claim::on_answer(Function function)
 
 void node_claim::create(time_point sent_at, std::string ticket, completion<create_outcome> done)
 {
-    submit([this, sent_at, ticket = std::move(ticket), done = std::move(done)](permission sends) mutable {
-        if (sends == permission::refused)
+    submit([this, sent_at, ticket = std::move(ticket), done = std::move(done)](permission decision) mutable {
+        if (decision == permission::refused)
             return done(create_outcome::failed(unanswered()));
         const bool was_possibly_held = note_possible_hold(claim_->ttl());
         is_creating_ = true;
         claim_->set_operation_start(sent_at);
         auto on_created = on_answer<create_outcome>(
             [this, was_possibly_held, done = std::move(done)](create_outcome outcome) mutable {
-                const bool unknown = may_arrive(outcome.error);
+                const bool unknown = is_outcome_unknown(outcome.error);
                 if (unknown) {
                     claim_->mark_in_doubt();
                     claim_->lower_late_ttl(claim_->ttl());
@@ -113,13 +113,13 @@ void node_claim::create(time_point sent_at, std::string ticket, completion<creat
     });
 }
 
-void node_claim::extend(time_point sent_at, milliseconds ttl, completion<extension> done)
+void node_claim::extend(time_point sent_at, milliseconds ttl, completion<extend_answer> done)
 {
-    submit([this, sent_at, ttl, done = std::move(done)](permission sends) mutable {
-        if (sends == permission::refused)
-            return done(no_extension({extend_status::failed, unanswered()}));
+    submit([this, sent_at, ttl, done = std::move(done)](permission decision) mutable {
+        if (decision == permission::refused)
+            return done(answer_without_late_ttl({extend_status::failed, unanswered()}));
         if (!may_be_held_) {
-            done(no_extension({extend_status::not_held, nullptr}));
+            done(answer_without_late_ttl({extend_status::not_held, nullptr}));
             return start_next();
         }
         note_possible_hold(ttl);
@@ -127,7 +127,7 @@ void node_claim::extend(time_point sent_at, milliseconds ttl, completion<extensi
         node_->backend().start_extend(
             claim_, ttl, on_answer<extend_outcome>([this, ttl, done = std::move(done)](extend_outcome outcome) mutable {
                 warn_of_refusal(*node_, outcome.error);
-                if (may_arrive(outcome.error))
+                if (is_outcome_unknown(outcome.error))
                     claim_->lower_late_ttl(ttl);
                 if (outcome.status == extend_status::not_held && !claim_->in_doubt())
                     may_be_held_ = false;
@@ -139,8 +139,8 @@ void node_claim::extend(time_point sent_at, milliseconds ttl, completion<extensi
 
 void node_claim::is_valid(completion<valid_outcome> done)
 {
-    submit([this, done = std::move(done)](permission sends) mutable {
-        if (sends == permission::refused)
+    submit([this, done = std::move(done)](permission decision) mutable {
+        if (decision == permission::refused)
             return done({false, unanswered()});
         if (!may_be_held_) {
             done({false, nullptr});
@@ -159,8 +159,8 @@ void node_claim::export_ticket(completion<std::string> done)
 {
     if (is_creating_)
         claim_->cancel();
-    submit([this, done = std::move(done)](permission sends) mutable {
-        if (sends == permission::refused)
+    submit([this, done = std::move(done)](permission decision) mutable {
+        if (decision == permission::refused)
             return done({});
         if (!may_be_held_ || claim_->in_doubt()) {
             abandon_in_background();
@@ -191,12 +191,12 @@ void node_claim::retire(bool must_release)
     is_retired_ = true;
     // No caller waits for the create any more, so no connection need be made for it.
     claim_->cancel();
-    auto refused = std::exchange(pending_, {});
+    auto dropped_request = std::exchange(pending_, {});
     const bool sends_now = must_release && !is_in_flight_;
     if (must_release)
         is_in_flight_ = is_abandoning_ = true;
-    if (refused)
-        refused(permission::refused);
+    if (dropped_request)
+        dropped_request(permission::refused);
     if (sends_now)
         send_abandon();
 }
@@ -248,7 +248,7 @@ void node_claim::on_abandoned(release_outcome outcome)
     is_in_flight_ = is_abandoning_ = false;
     if (outcome.status == release_status::failed) {
         has_failed_ = true;
-        may_have_released_ |= may_arrive(outcome.error);
+        may_have_released_ |= is_outcome_unknown(outcome.error);
     } else {
         may_be_held_ = false;
         may_have_released_ |= outcome.status == release_status::released;

@@ -10,7 +10,8 @@
 
 namespace colock::inline v0::quorum {
 
-struct extension
+/// The answer of one node to an extension.
+struct extend_answer
 {
     extend_outcome outcome;
     /// `late_ttl` of the node's claim: the smallest ttl that a request without an answer may still set on this node.
@@ -40,7 +41,7 @@ public:
     /// flight. If the node is not known to hold the claim, the part is empty, and the claim is released in the
     /// background, so that a late grant does not remain. A create that is not sent yet is cancelled.
     void export_ticket(completion<std::string> done);
-    void extend(time_point sent_at, milliseconds ttl, completion<extension> done);
+    void extend(time_point sent_at, milliseconds ttl, completion<extend_answer> done);
     void is_valid(completion<valid_outcome> done);
 
     /// Releases the claim and ends requests that have not been sent. Calls during an attempt share its result.

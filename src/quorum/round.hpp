@@ -1,8 +1,8 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #pragma once
 
-#include "quorum/event.hpp"
 #include "quorum/node_claim.hpp"
+#include "quorum/one_shot_event.hpp"
 #include "quorum/vote.hpp"
 
 #include <boost/asio/awaitable.hpp>
@@ -18,13 +18,13 @@ namespace colock::inline v0::quorum {
 /// Thread safety: none; belongs to the strand of the quorum.
 struct round
 {
-    explicit round(event::list& list) : awaited(list) {}
+    explicit round(one_shot_event::list& list) : awaited(list) {}
 
     /// Ends the use of the round. The node claims are released in the background.
     void retire();
 
     /// List of the adapter, which exists as long as the node claims.
-    event::list& awaited;
+    one_shot_event::list& awaited;
     std::vector<std::shared_ptr<node_claim>> node_claims{};
     /// True once the round was refused or released, or is about to be. Then the next attempt uses a new round.
     bool is_over = false;

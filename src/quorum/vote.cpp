@@ -20,7 +20,7 @@ void vote_count::add(create_outcome outcome)
     }
 }
 
-void vote_count::add(const extension& answer)
+void vote_count::add(const extend_answer& answer)
 {
     const auto status = answer.outcome.status;
     tally::add(status == extend_status::extended, status == extend_status::failed, answer.outcome.error);

@@ -1,8 +1,8 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #pragma once
 
-#include "quorum/event.hpp"
 #include "quorum/node_claim.hpp"
+#include "quorum/one_shot_event.hpp"
 #include "quorum/tally.hpp"
 
 #include <colock/spi/completion.hpp>
@@ -19,7 +19,7 @@ namespace colock::inline v0::quorum {
 struct vote_count : tally
 {
     void add(create_outcome outcome);
-    void add(const extension& answer);
+    void add(const extend_answer& answer);
     void add(const valid_outcome& outcome);
     void add(const release_outcome& outcome);
 
@@ -41,7 +41,7 @@ public:
     /// Returns `verdict::open` if the question is not decided yet.
     using judge = verdict (*)(const tally&) noexcept;
 
-    vote(event::list& awaited, std::size_t nodes, judge decide) : decide_(decide), is_decided_(awaited)
+    vote(one_shot_event::list& awaited, std::size_t nodes, judge decide) : decide_(decide), is_decided_(awaited)
     {
         counted_.nodes = nodes;
     }
@@ -76,7 +76,7 @@ public:
 private:
     vote_count counted_;
     const judge decide_;
-    event is_decided_;
+    one_shot_event is_decided_;
 };
 
 } // namespace colock::inline v0::quorum

@@ -104,7 +104,7 @@ BOOST_AUTO_TEST_CASE(smallest_late_ttl_of_the_majority_applies)
     disconnect(a);
     extend(claim, 60s);
     BOOST_TEST((claim->late_ttl() == 2s));
-    // A failed extension changes nothing.
+    // A failed extend_answer changes nothing.
     disconnect(c);
     BOOST_TEST(env->extend(claim, 60s).status == extend_status::failed);
     BOOST_TEST((claim->late_ttl() == 2s));

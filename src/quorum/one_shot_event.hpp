@@ -25,12 +25,13 @@ namespace colock::inline v0::quorum {
 /// the answers have weak references, and the adapter lists the events that coroutines wait for.
 ///
 /// Thread safety: none; belongs to the strand of the quorum.
-class event : public boost::intrusive::list_base_hook<boost::intrusive::link_mode<boost::intrusive::auto_unlink>>
+class one_shot_event
+    : public boost::intrusive::list_base_hook<boost::intrusive::link_mode<boost::intrusive::auto_unlink>>
 {
 public:
-    using list = boost::intrusive::list<event, boost::intrusive::constant_time_size<false>>;
+    using list = boost::intrusive::list<one_shot_event, boost::intrusive::constant_time_size<false>>;
 
-    explicit event(list& awaited) : awaited_(awaited) {}
+    explicit one_shot_event(list& awaited) : awaited_(awaited) {}
 
     /// Resumes the coroutine inside the call. Must be called once, on the strand.
     void set();
@@ -48,13 +49,13 @@ private:
 /// Starts `count` operations at the same time, and returns all outcomes in the order of the operations.
 /// \param start called with the index and the completion of each operation; the completion must be called on the strand
 template <class Outcome, class Start>
-asio::awaitable<std::vector<Outcome>> await_all(event::list& awaited, std::size_t count, Start start)
+asio::awaitable<std::vector<Outcome>> await_all(one_shot_event::list& awaited, std::size_t count, Start start)
 {
     struct answers
     {
-        answers(event::list& list, std::size_t size) : are_complete(list), outcomes(size), missing(size) {}
+        answers(one_shot_event::list& list, std::size_t size) : all_answered(list), outcomes(size), missing(size) {}
 
-        event are_complete;
+        one_shot_event all_answered;
         std::vector<Outcome> outcomes;
         std::size_t missing;
     };
@@ -66,10 +67,10 @@ asio::awaitable<std::vector<Outcome>> await_all(event::list& awaited, std::size_
                 return;
             counted->outcomes[i] = std::move(outcome);
             if (--counted->missing == 0)
-                counted->are_complete.set();
+                counted->all_answered.set();
         }));
     }
-    co_await all->are_complete.wait();
+    co_await all->all_answered.wait();
     co_return std::move(all->outcomes);
 }
 

@@ -1,5 +1,5 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
-#include "quorum/event.hpp"
+#include "quorum/one_shot_event.hpp"
 
 #include <boost/asio/async_result.hpp>
 #include <boost/asio/deferred.hpp>
@@ -8,7 +8,7 @@
 
 namespace colock::inline v0::quorum {
 
-void event::set()
+void one_shot_event::set()
 {
     is_set_ = true;
     unlink();
@@ -16,7 +16,7 @@ void event::set()
         std::move(waiting)(nullptr);
 }
 
-asio::awaitable<void> event::wait()
+asio::awaitable<void> one_shot_event::wait()
 {
     if (is_set_)
         co_return;
@@ -33,7 +33,7 @@ asio::awaitable<void> event::wait()
         asio::deferred);
 }
 
-void event::destroy_waiting(list& awaited) noexcept
+void one_shot_event::destroy_waiting(list& awaited) noexcept
 {
     while (!awaited.empty()) {
         auto& next = awaited.front();
