@@ -98,11 +98,13 @@ std::optional<batch_refusal> take_batch_answer(core& self, const std::vector<loc
             if (i > 0)
                 self.queues.leave(each, actions.wakes);
         }
-        if (auto* const queue = self.queues.find(*records.front()); refused && queue)
+        const lock_record& first = *records.front();
+        if (refused && first.current_phase() == phase::acquiring && first.acquire_state().queue) {
             // Others that wait for the first key must not be told the holder of another key.
-            queue->answer = refused->which == 0
-                                ? last_answer::from(refused->answer, holder_expiry(refused->answer, now))
-                                : last_answer{.is_answered = true};
+            first.acquire_state().queue->answer =
+                refused->which == 0 ? last_answer::from(refused->answer, holder_expiry(refused->answer, now))
+                                    : last_answer{.is_answered = true};
+        }
         return refused;
     });
 }

@@ -23,18 +23,40 @@ namespace colock::inline v0 {
 
 namespace {
 
+/// The failure of an operation that has ended for want of memory. Allocated in advance.
+const failure_ptr& unknown_without_memory()
+{
+    static const failure_ptr instance = make_failure(errc::outcome_unknown, "there was no memory for the operation",
+        make_error_code(boost::system::errc::not_enough_memory));
+    return instance;
+}
+
 failure_ptr describe(const std::exception_ptr& exception)
+try {
+    std::rethrow_exception(exception);
+} catch (const boost::system::system_error& thrown) {
+    if (thrown.code().category() == colock_category())
+        return make_failure(static_cast<errc>(thrown.code().value()));
+    return make_failure(errc::outcome_unknown, {}, thrown.code());
+} catch (const std::exception& thrown) {
+    return make_failure(errc::outcome_unknown, thrown.what());
+} catch (...) {
+    return make_failure(errc::outcome_unknown);
+}
+
+/// Needs no memory if the exception is `std::bad_alloc`, or if there is none to describe it.
+failure_ptr failure_of(const std::exception_ptr& exception)
 {
     try {
         std::rethrow_exception(exception);
-    } catch (const boost::system::system_error& thrown) {
-        if (thrown.code().category() == colock_category())
-            return make_failure(static_cast<errc>(thrown.code().value()));
-        return make_failure(errc::outcome_unknown, {}, thrown.code());
-    } catch (const std::exception& thrown) {
-        return make_failure(errc::outcome_unknown, thrown.what());
+    } catch (const std::bad_alloc&) {
+        return unknown_without_memory();
     } catch (...) {
-        return make_failure(errc::outcome_unknown);
+        try {
+            return describe(std::current_exception());
+        } catch (const std::bad_alloc&) {
+            return unknown_without_memory();
+        }
     }
 }
 
@@ -49,7 +71,7 @@ void spawn(adapter& owner, asio::awaitable<Outcome> operation, completion<Outcom
         return;
     asio::co_spawn(executor, std::move(operation),
         [self = owner.shared_from_this(), done = std::move(done), failed](const std::exception_ptr& exception,
-            Outcome outcome) mutable { done(exception ? failed(describe(exception)) : std::move(outcome)); });
+            Outcome outcome) mutable { done(exception ? failed(failure_of(exception)) : std::move(outcome)); });
 }
 
 release_outcome release_failed(failure_ptr error)
@@ -162,6 +184,7 @@ private:
 awaitable_adapter::awaitable_adapter(asio::any_io_executor executor)
     : adapter(std::move(executor)), waits_(std::make_unique<waits>())
 {
+    static_cast<void>(unknown_without_memory());
 }
 
 awaitable_adapter::~awaitable_adapter() = default;
@@ -270,12 +293,12 @@ asio::awaitable<hand_over_outcome> awaitable_adapter::do_hand_over(claim_ptr hel
     try {
         outcome.released = co_await do_release(held, detail::needed_guarantee(*held));
     } catch (...) {
-        outcome.released = release_failed(describe(std::current_exception()));
+        outcome.released = release_failed(failure_of(std::current_exception()));
     }
     try {
         outcome.created = co_await do_create(next);
     } catch (...) {
-        outcome.created = create_outcome::failed(describe(std::current_exception()));
+        outcome.created = create_outcome::failed(failure_of(std::current_exception()));
     }
     co_return outcome;
 }
