@@ -161,13 +161,19 @@ BOOST_AUTO_TEST_CASE(unanswered_node_claim_is_released_later)
         io, redis::make_quorum(io.get_executor(), {servers[0].url(), servers[1].url(), third_link.url()},
                 three_servers::with_long_timeout({.health_interval = 1min})));
     const auto is_stored = [&] { return servers[2]({"EXISTS", "{colock}:k"}) == "1"; };
-    // A node is not asked while its connection is being established again.
+    // A node is not asked while its connection is being established again. Each probe has a key of its own, so that no
+    // request of an earlier probe is on its way to the node when this returns.
+    int probes = 0;
     const auto wait_for_third_node = [&] {
         run_until(io, [&] {
-            const auto probe = driver::exclusive("probe");
+            const auto key = "probe" + std::to_string(++probes);
+            const auto has_probe = [&] { return servers[2]({"EXISTS", "{colock}:" + key}) == "1"; };
+            const auto probe = driver::exclusive(key);
             test_driver.grant(probe);
-            const bool is_connected = servers[2]({"EXISTS", "{colock}:probe"}) == "1";
+            const bool is_connected = has_probe();
             test_driver.release_held(probe);
+            if (is_connected)
+                run_until(io, [&] { return !has_probe(); });
             return is_connected;
         });
     };
