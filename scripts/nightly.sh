@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
 # Runs the checks that take too long for every change: clang-tidy on the sources that changed last; the library with
-# each file compiled by itself; the simulator with defects, and for longer; the MongoDB tests under TSan and with
-# other servers; searches for violations by scripts/prove.sh; artificial faults that the tests have to notice; memory and
-# descriptors over many pairs; each fuzzer for five minutes; the commands of .devcontainer; the demo, all tests and each
-# way to install colock in a minimal Debian 12 and 13; and the tests with Debian 13's newer Boost.
+# each file compiled by itself; the simulator with defects, and for longer; the MongoDB tests under TSan and with other
+# servers; the contract over a network under ASan and TSan; searches for violations by scripts/prove.sh; artificial
+# faults that the tests have to notice; memory and descriptors over many pairs; each fuzzer for five minutes; the
+# commands of .devcontainer; the demo, all tests and each way to install colock in a minimal Debian 12 and 13; and the
+# tests with Debian 13's newer Boost.
 #
 #   scripts/nightly.sh
 #
@@ -29,8 +30,9 @@ scripts/build.sh release colock_test_simulation
 build/release/test/simulation/colock_test_simulation --defects
 build/release/test/simulation/colock_test_simulation --seconds 600
 
-echo "nightly: the MongoDB tests under ThreadSanitizer"
-scripts/test.sh tsan --tests-regex '^mongo[.]'
+echo "nightly: the MongoDB tests, and the contract over a network, under the sanitizers"
+scripts/test.sh tsan --tests-regex '^(mongo|networked)[.]'
+scripts/test.sh asan --tests-regex '^networked[.]'
 
 # The native server deviates from MongoDB in other details than the server of scripts/test.sh.
 echo "nightly: the MongoDB tests with the native server"
