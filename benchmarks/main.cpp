@@ -82,7 +82,7 @@ try {
             .value("part", settings.part, "NAME",
                 "runs one part; default: all parts except listing and growth. All backends: uncontended, waiters, "
                 "hand-off, load, listing, growth. Memory: verbs, allocations, threads. Backends with a server: forms. "
-                "Redis: contended, groups, stalls. ZooKeeper: contended, processes, fail-over, many-waiters, "
+                "Redis: contended, groups, stalls, threads. ZooKeeper: contended, processes, fail-over, many-waiters, "
                 "resumptions, stalls. MongoDB: readers, groups, memory, stalls")
             .value("peers", settings.peers, "FILE",
                 "with a Redis, ZooKeeper or MongoDB backend: also measures the programs that the file lists "

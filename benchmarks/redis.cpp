@@ -198,6 +198,9 @@ std::optional<chart> run_redis(const options& settings, report& results)
         measure_redis_waiters(*at, settings, results);
     if (settings.wants("stalls"))
         measure_redis_stalls(*at, settings, results);
+    // This part must run last, because colock locks its mutexes only after the process has started a thread.
+    if (settings.wants("threads"))
+        measure_redis_threads(settings, stored_value(settings.backend, *at), results);
     return drawn;
 }
 

@@ -57,4 +57,9 @@ void measure_redis_waiters(const workload& at, const options& settings, report& 
 /// Measures the longest handler of the event loop with waiters on many keys.
 void measure_redis_stalls(const workload& at, const options& settings, report& results);
 
+/// Measures a context with one and with two threads: the CPU time of the process per pair, for colock, for a loop with
+/// the driver, and for posts through strands without a server, in turn.
+/// \param value the value that colock stores at a key
+void measure_redis_threads(const options& settings, const std::string& value, report& results);
+
 } // namespace bench
