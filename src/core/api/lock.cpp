@@ -2,8 +2,8 @@
 #include <colock/lock.hpp>
 
 #include "core/operations/operations.hpp"
+#include "core/state/begin_release.hpp"
 #include "core/state/core.hpp"
-#include "core/state/end_of_use.hpp"
 
 #include <boost/asio/system_executor.hpp>
 

@@ -1,6 +1,6 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #include "core/operations/acquire_step.hpp"
-#include "core/operations/group_at_once.hpp"
+#include "core/operations/group_in_one_request.hpp"
 #include "core/operations/incomplete_group.hpp"
 #include "core/operations/operation_errors.hpp"
 #include "core/operations/operations.hpp"

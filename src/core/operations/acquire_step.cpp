@@ -2,8 +2,8 @@
 #include "core/operations/acquire_step.hpp"
 
 #include "core/operations/operation_errors.hpp"
+#include "core/state/begin_release.hpp"
 #include "core/state/core.hpp"
-#include "core/state/end_of_use.hpp"
 #include "core/state/possible_deadlock.hpp"
 
 #include <algorithm>
@@ -64,7 +64,7 @@ void start_wait_at_adapter(core& self, lock_record& record, std::uint32_t number
         });
 }
 
-bool is_queued(core& self, const lock_record& record)
+bool has_waiters_for_key(core& self, const lock_record& record)
 {
     const std::lock_guard guard(self.mutex);
     return self.queues.find(record) != nullptr;
@@ -111,7 +111,8 @@ step acquire_step::take(std::uint32_t& seen)
     if (record.current_phase() != phase::acquiring)
         return step::granted;
     auto& acquire = record.acquire_state();
-    // A claim in doubt becomes a head: it may hold the lock, so nobody behind it can be granted before it has asked.
+    // A claim that was sent before may hold the lock or a place in the backend's queue. It becomes a head, because
+    // nobody behind it can be granted the lock before it has asked again.
     if (!acquire.queue && !acquire.outcome_ready)
         self_.queues.enter(record, acquire.plan.was_sent() || record.in_doubt(), actions_.wakes);
     seen = record.version;
@@ -129,7 +130,7 @@ acquire_plan::view acquire_step::current_view() const
         .unanswered = record_->in_flight != operation::none,
         .has_events = self_.can.events,
         .held_here_until = holder && !self_.can.fifo ? holder->lease().valid_until() : lease_clock::time_point::min(),
-        .yields_until = acquire.queue->yields_until};
+        .leave_to_others_until = acquire.queue->leave_to_others_until};
 }
 
 step acquire_step::carry_out(const acquire_plan::decision& next)
@@ -140,7 +141,7 @@ step acquire_step::carry_out(const acquire_plan::decision& next)
         return step::await_answer;
     case acquire_plan::action::send:
         return send(next.counts);
-    case acquire_plan::action::count:
+    case acquire_plan::action::count_attempt:
         count_failure();
         return next.yields ? step::yield : step::again;
     case acquire_plan::action::yield:
@@ -187,7 +188,7 @@ step acquire_step::wait(const acquire_plan::decision& next)
         ++self_.stats.waits;
         ++self_.stats.waiting;
     }
-    // A hand-over is an operation on this claim, and must not begin before the wait at the adapter.
+    // A hand-over cancels the wait at the adapter, so it is possible only after `start_wait`.
     acquire.open_to_hand_over = !next.listens;
     unlock();
     if (next.listens) {
@@ -210,14 +211,14 @@ step acquire_step::take_answer()
 
 void acquire_step::give_up()
 {
-    const auto last = answer_to(self_, *record_, now_);
+    const auto last = last_answer_for(self_, *record_, now_);
     unlock();
     throw_retries_ended(self_, *record_, schedule_, last);
 }
 
 void acquire_step::count_failure()
 {
-    const auto last = answer_to(self_, *record_, now_);
+    const auto last = last_answer_for(self_, *record_, now_);
     unlock();
     if (!schedule_.on_failed(now_))
         throw_retries_ended(self_, *record_, schedule_, last);
@@ -248,7 +249,7 @@ lock_record::ptr take_over_from(core& self, const lock_record::ptr& replaced)
     prepare_token(self, *successor);
     {
         const std::lock_guard guard(self.mutex);
-        successor->continue_for(*replaced);
+        successor->take_progress_from(*replaced);
         if (replaced->acquire_state().queue)
             self.queues.replace(*replaced, *successor);
     }
@@ -271,7 +272,7 @@ void send_attempt(core& self, const lock_record::ptr& record, bool must_cancel_w
 step grant_at_once(core& self, const lock_record::ptr& record, lease_clock::time_point now)
 {
     if (!self.can.immediate || self.options.observer ||
-        (self.queues.may_have(record->key_hash()) && is_queued(self, *record)) || self.closed_to_new.load())
+        (self.queues.may_have(record->key_hash()) && has_waiters_for_key(self, *record)) || self.closed_to_new.load())
         return step::again;
     record->acquire_state().plan.on_sent_at_once();
     record->set_operation_start(now);
@@ -285,9 +286,10 @@ step grant_at_once(core& self, const lock_record::ptr& record, lease_clock::time
         ++self.stats.attempts;
         record->attempts_made.store(1, std::memory_order_relaxed);
         if (self.closed_to_new.load(std::memory_order_relaxed)) {
-            // The locker was closed while the backend was asked: the grant is released.
+            // The locker was closed while the backend was asked. The caller throws, and its `acquire_guard` releases
+            // the grant.
             record->granted = true;
-            record->left_trace = true;
+            record->may_exist_in_backend = true;
             return step::again;
         }
         self.grant(*record, outcome->fence, actions);

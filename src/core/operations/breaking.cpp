@@ -32,11 +32,11 @@ void on_broken(core& self, const record_filter& which, const std::vector<lock_re
             for (auto& each : self.leases.all()) {
                 if (which(each)) {
                     COLOCK_SOMETIMES(lock_is_granted_beside_a_break);
-                    self.leases.verify(each, actions);
+                    self.leases.query(each, actions);
                 }
             }
             const auto verify_if_granted = [&](lock_record& record) {
-                record.is_to_be_verified |= record.in_flight == operation::create && which(record);
+                record.is_to_be_queried |= record.in_flight == operation::create && which(record);
             };
             self.queues.for_each(verify_if_granted);
             std::for_each(self.single_attempts.begin(), self.single_attempts.end(), verify_if_granted);

@@ -44,11 +44,12 @@ bool await_result(core& self, lock_record& record, const std::optional<Outcome>&
     const std::lock_guard guard(self.mutex);
     if (result || record.current_phase() == phase::ended || self.is_backend_gone() || lease_clock::now() >= until)
         return false;
-    record.lease_state().answer_by = std::min(record.lease_state().answer_by, until);
+    record.lease_state().earliest_wait_deadline = std::min(record.lease_state().earliest_wait_deadline, until);
     if (record.current_phase() == phase::held)
         self.leases.reschedule(record);
     else
-        self.timers.schedule_wait(record, std::min(record.release_state().retry_at, record.lease_state().answer_by));
+        self.timers.schedule_wait(
+            record, std::min(record.release_state().retry_at, record.lease_state().earliest_wait_deadline));
     seen = record.version;
     return true;
 }

@@ -39,7 +39,7 @@ bool incomplete_group::begin_renewals(lease_clock::time_point until, std::uint32
             lock_record& record = *each.record;
             // The timer may be late.
             if (record.lease().has_ended(now))
-                static_cast<void>(core_->leases.report_loss(record, actions));
+                static_cast<void>(core_->leases.check_for_loss(record, actions));
             if (!needs_renewal(each, now) ||
                 (each.renewed_from != lease_clock::time_point() && record.lease().ttl_bound() > each.renewed_from))
                 continue;
@@ -63,7 +63,7 @@ bool incomplete_group::complete(bool& waits, lease_clock::time_point started)
         for (auto& each : all_)
             core_->complete_grant(*each.record, renews_, max_hold_, now);
         if (std::exchange(waits, false))
-            core_->leases.end_wait(started);
+            core_->leases.count_wait_end(started);
         return true;
     });
 }

@@ -91,7 +91,7 @@ std::string holder_text(const last_answer& last)
 
 } // namespace
 
-last_answer answer_to(const core& self, const lock_record& record, lease_clock::time_point now)
+last_answer last_answer_for(const core& self, const lock_record& record, lease_clock::time_point now)
 {
     const bool is_sent = record.in_flight != operation::none;
     const auto& acquire = record.acquire_state();
@@ -116,8 +116,9 @@ last_answer answer_to_first(const core& self, const key_queue& queue, lease_cloc
     }
     last_answer known = queue.answer;
     const lock_record& first = queue.members.front();
-    known.is_behind = first.in_flight == operation::none || !self.answers.is_overdue(first.operation_start(), now);
-    known.is_answered = known.is_answered && known.is_behind;
+    known.waits_behind_local_caller =
+        first.in_flight == operation::none || !self.answers.is_overdue(first.operation_start(), now);
+    known.is_answered = known.is_answered && known.waits_behind_local_caller;
     return known;
 }
 
@@ -127,7 +128,7 @@ failure_ptr failure_unless_busy(const core& self, const last_answer& last, const
         return last.error;
     if (auto connection_failure = self.backend->connection_failure())
         return connection_failure;
-    if (last.error || last.is_behind)
+    if (last.error || last.waits_behind_local_caller)
         return last.error;
     return make_failure(last.is_in_flight ? errc::outcome_unknown : errc::unavailable, silence);
 }
@@ -142,7 +143,7 @@ void throw_retries_ended(const core& self, const lock_record& record, retry_sche
         throw_failed(*failure, std::move(context));
     if (!last.holder.empty())
         context.detail = holder_text(last);
-    else if (last.is_behind)
+    else if (last.waits_behind_local_caller)
         context.detail = "another caller of this locker is first";
     context.holder = last.holder;
     if (last.holder_expires != lease_clock::time_point::max())

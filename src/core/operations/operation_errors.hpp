@@ -36,7 +36,7 @@ inline void throw_if_invalid(const core& self, const lock_record& record)
 // Errors of an acquire.
 [[nodiscard]] failure_ptr too_late_to_use();
 /// Returns what is known about the attempts of `record` so far. The mutex must be held.
-[[nodiscard]] last_answer answer_to(const core& self, const lock_record& record, lease_clock::time_point now);
+[[nodiscard]] last_answer last_answer_for(const core& self, const lock_record& record, lease_clock::time_point now);
 /// Returns what is known to a caller that has sent no request itself and waits behind the members of `queue`. The mutex
 /// must be held.
 [[nodiscard]] last_answer answer_to_first(const core& self, const key_queue& queue, lease_clock::time_point now);

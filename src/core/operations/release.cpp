@@ -3,8 +3,8 @@
 #include "core/operations/operation_errors.hpp"
 #include "core/operations/operations.hpp"
 #include "core/operations/run_operation.hpp"
+#include "core/state/begin_release.hpp"
 #include "core/state/core.hpp"
-#include "core/state/end_of_use.hpp"
 
 #include <algorithm>
 #include <cstdint>
@@ -15,7 +15,7 @@ namespace colock::inline v0::detail::operations {
 
 namespace {
 
-/// Continues the release in the background if the operation is destroyed before the answer.
+/// Leaves an unfinished release to `pending_releases` when the operation ends, for whatever reason.
 class background_release_guard
 {
 public:
@@ -30,10 +30,11 @@ private:
 };
 
 /// Begins a release. A second release, or a release of a lock that was lost or detached meanwhile, does not wait.
-release_start begin_release_if_held(core& self, lock_record& record, std::uint32_t& seen)
+begin_release_result begin_release_if_held(core& self, lock_record& record, std::uint32_t& seen)
 {
-    const auto start = record.current_phase() == phase::held ? begin_release(self, record, &seen) : release_start();
-    return start.was_held ? start : release_start();
+    const auto start =
+        record.current_phase() == phase::held ? begin_release(self, record, &seen) : begin_release_result();
+    return start.was_held ? start : begin_release_result();
 }
 
 /// \param was_held whether the lock was held until this release began
@@ -42,15 +43,16 @@ void throw_if_release_failed(core& self, lock_record& record, lease_clock::time_
     error_code code;
     failure_ptr failure;
     bool is_unanswered = false;
-    auto context = context_of_held(self, record, began, was_held ? 1 : 0);
+    const unsigned requests_sent = was_held ? 1 : 0;
+    auto context = context_of_held(self, record, began, requests_sent);
     {
         const std::lock_guard guard(self.mutex);
         const bool lost = record.end_reason && *record.end_reason != lost_reason::released;
         if (!was_held) {
             // A second release, or a release of a lock whose loss was reported already.
-            if (!lost || record.lease_state().loss_reported)
+            if (!lost || record.lease_state().loss_thrown)
                 return;
-            record.lease_state().loss_reported = true;
+            record.lease_state().loss_thrown = true;
             code = errc::not_held;
             context.detail = lease_end_text(*record.end_reason);
         } else if (!record.release_state().answered) {
@@ -84,21 +86,22 @@ public:
     {
         // A quiet release throws no error that would contain this time.
         if (report == on_failure::raise)
-            began_ = lease_clock::now();
+            began_at_ = lease_clock::now();
     }
 
     [[nodiscard]] bool begin()
     {
-        begun_ = begin_release_if_held(*core_, *record_, seen_);
+        started_ = begin_release_if_held(*core_, *record_, seen_);
         if (record_->current_phase() != phase::ending)
             return true;
         release_guard_.emplace(*core_, *record_);
-        return !begun_.waits;
+        return !started_.waits;
     }
 
     [[nodiscard]] std::optional<awaited_change> advance()
     {
-        if (!std::exchange(begun_.waits, false) && !must_await_answer(*core_, *record_, seen_))
+        // `begin` has read the version for the first wait.
+        if (!std::exchange(started_.waits, false) && !must_await_answer(*core_, *record_, seen_))
             return std::nullopt;
         return awaited_change{record_.get(), seen_};
     }
@@ -107,13 +110,13 @@ public:
     {
         release_guard_.reset();
         if (report_ == on_failure::raise)
-            throw_if_release_failed(*core_, *record_, began_, begun_.was_held);
+            throw_if_release_failed(*core_, *record_, began_at_, started_.was_held);
     }
 
 private:
     const on_failure report_;
-    lease_clock::time_point began_;
-    release_start begun_;
+    lease_clock::time_point began_at_;
+    begin_release_result started_;
     std::uint32_t seen_ = 0;
     std::optional<background_release_guard> release_guard_;
 };
@@ -134,7 +137,7 @@ void start_release(
 asio::awaitable<std::vector<error_code>> release_each(std::shared_ptr<core> self, std::vector<lock_record::ptr> records)
 {
     const auto began = lease_clock::now();
-    std::vector<release_start> starts(records.size());
+    std::vector<begin_release_result> starts(records.size());
     std::vector<std::uint32_t> seen(records.size());
     std::vector<error_code> failures(records.size());
     for (std::size_t i = 0; i < records.size(); ++i)

@@ -37,7 +37,7 @@ template <class Outcome>
         if (!owner)
             return;
         if (outcome.error)
-            owner->note_failure(outcome.error);
+            owner->report_rejection(outcome.error);
         if (on_answer)
             on_answer(*owner, outcome);
         owner->update([&](deferred_actions& actions) {

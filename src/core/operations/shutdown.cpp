@@ -55,7 +55,7 @@ void report_undecided(core& self, std::vector<std::string>& keys)
     const auto add = [&](const lock_record& record) {
         const auto& acquire = record.acquire_state();
         const bool is_granted = acquire.outcome_ready && acquire.outcome.status == create_status::granted;
-        const bool keeps_a_place = record.left_trace && self.can.fifo && !self.can.immediate;
+        const bool keeps_a_place = record.may_exist_in_backend && self.can.fifo && !self.can.immediate;
         if (record.in_flight != operation::none || record.in_doubt() || is_granted || keeps_a_place)
             keys.push_back(record.key());
     };
@@ -71,7 +71,7 @@ constexpr auto call_grace_time = std::chrono::milliseconds(100);
 /// once. The mutex must be held.
 unsigned calls_in_flight(const core& self) noexcept
 {
-    return self.immediate_creates + self.cleanup.calls_in_flight();
+    return self.immediate_creates + self.releases.calls_in_flight();
 }
 
 shutdown_report end_shutdown(core& self)
@@ -83,7 +83,7 @@ shutdown_report end_shutdown(core& self)
             record.lease_state().plan.stop_renewals();
             self.leases.reschedule(record);
         }
-        report.unsettled = self.cleanup.give_up_and_list_keys(actions);
+        report.unsettled = self.releases.give_up_and_list_keys(actions);
         report_undecided(self, report.unsettled);
         report.unproven = self.stats.unproven;
         return report;
@@ -95,7 +95,7 @@ shutdown_report end_shutdown(core& self)
 void on_last_handle_destroyed(core& self) noexcept
 {
     try {
-        self.shutdown.begin(shutdown_sequence::scope::waiters);
+        self.shutdown.begin(shutdown_notifier::scope::waiters);
         detach_from_backend(self, self.options.operation_timeout, [](close_outcome) {});
     } catch (const std::bad_alloc&) {
         // The destructor of the last handle must not throw. The connections stay open until the adapter is destroyed.
@@ -107,8 +107,8 @@ asio::awaitable<shutdown_report> shutdown(std::shared_ptr<core> self, std::chron
     const auto now = lease_clock::now();
     const auto until = saturating_add(now, deadline);
     const auto calls_end_by = now + call_grace_time;
-    self->shutdown.begin(shutdown_sequence::scope::waiters_and_leases);
-    const timer_guard on_exit{*self, self->cleanup.drained()};
+    self->shutdown.begin(shutdown_notifier::scope::waiters_and_leases);
+    const timer_guard on_exit{*self, self->releases.drained()};
     // Number of calls in flight when the shutdown stopped waiting. Later calls are not counted, because the closed
     // locker refuses them.
     unsigned unfinished_calls = 0;
@@ -119,20 +119,20 @@ asio::awaitable<shutdown_report> shutdown(std::shared_ptr<core> self, std::chron
             // The notification of the waiters is fast, so it is completed even after the deadline.
             const bool is_notifying = self->shutdown.is_notifying();
             const bool has_calls_in_flight = calls_in_flight(*self) != 0;
-            if (self->leases.all().empty() && self->cleanup.empty() && self->acquire_count == 0 &&
+            if (self->leases.all().empty() && self->releases.empty() && self->acquire_count == 0 &&
                 !has_calls_in_flight && !is_notifying)
                 break;
             const auto ends_at = has_calls_in_flight ? std::max(until, calls_end_by) : until;
             const bool is_in_time = lease_clock::now() < ends_at;
             if (is_in_time && !self->dead) {
-                self->timers.schedule_wait(self->cleanup.drained(), std::min(self->cleanup.drained().due, ends_at));
+                self->timers.schedule_wait(self->releases.drained(), std::min(self->releases.drained().due, ends_at));
             } else if (!is_notifying && !(is_in_time && has_calls_in_flight)) {
                 unfinished_calls = calls_in_flight(*self);
                 break;
             }
-            seen = self->cleanup.drained().version;
+            seen = self->releases.drained().version;
         }
-        co_await self->async_wait(self->cleanup.drained(), seen);
+        co_await self->async_wait(self->releases.drained(), seen);
     }
     auto report = end_shutdown(*self);
     report.unfinished_calls = unfinished_calls;

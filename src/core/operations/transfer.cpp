@@ -154,7 +154,7 @@ private:
     static void on_exported(core& self, lock_record& record, state& result, export_outcome&& outcome)
     {
         if (outcome.error)
-            self.note_failure(outcome.error);
+            self.report_rejection(outcome.error);
         self.update([&](deferred_actions& actions) {
             if (result.is_abandoned) {
                 static_cast<void>(end_detach(self, record, false, actions));

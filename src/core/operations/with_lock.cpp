@@ -3,8 +3,8 @@
 
 #include "core/operations/operation_errors.hpp"
 #include "core/operations/operations.hpp"
+#include "core/state/begin_release.hpp"
 #include "core/state/core.hpp"
-#include "core/state/end_of_use.hpp"
 #include "core/state/handles.hpp"
 #include "util/simulation_marks.hpp"
 #include "util/strand.hpp"
@@ -36,7 +36,7 @@ using body_locks = boost::container::small_vector<lock_record::ptr, 1>;
 std::optional<lost_reason> begin_body(core& self, lock_record& record)
 {
     return self.update([&](deferred_actions& actions) {
-        auto lost = self.leases.report_loss(record, actions);
+        auto lost = self.leases.check_for_loss(record, actions);
         if (!lost && self.dead) {
             // Without the context, no timer renews the lease, or cancels the body when the lease ends.
             lost = lost_reason::shutting_down;
@@ -56,7 +56,7 @@ std::optional<lost_reason> end_body(core& self, lock_record& record)
 {
     const auto lost = self.update([&](deferred_actions& actions) {
         record.lease_state().plan.end_body();
-        return self.leases.report_loss(record, actions);
+        return self.leases.check_for_loss(record, actions);
     });
     return lost == lost_reason::released ? std::nullopt : lost;
 }

@@ -31,7 +31,7 @@ acquire_plan::decision acquire_plan::next(
 {
     const bool too_late = now >= schedule.deadline();
     if (seen.unanswered) {
-        // An answer that arrives after the acquire has given up is left to the cleanup.
+        // An answer that arrives after the acquire has given up is left to the releases.
         return {.kind = too_late ? action::give_up : action::await_answer, .until = schedule.deadline()};
     }
     const bool is_due = now >= schedule.next_at();
@@ -39,11 +39,11 @@ acquire_plan::decision acquire_plan::next(
         if (too_late)
             return {.kind = action::give_up};
         if (schedule.finite() && is_due)
-            return {.kind = action::count, .yields = true};
+            return {.kind = action::count_attempt, .yields = true};
         return wait(seen, schedule);
     }
 
-    const bool yields_to_others = waited_ && now < seen.yields_until;
+    const bool yields_to_others = waited_ && now < seen.leave_to_others_until;
     const bool blocked_here = yields_to_others || now < seen.held_here_until;
     if (!was_sent_ && !event_pending_ && !(waited_ && too_late)) {
         if (!blocked_here)
@@ -51,7 +51,7 @@ acquire_plan::decision acquire_plan::next(
         // A release in this locker hands over the lock to this waiter or wakes it, so the first attempt fails without a
         // request.
         if (schedule.attempts() == 0)
-            return {.kind = action::count};
+            return {.kind = action::count_attempt};
     }
     if (too_late)
         return {.kind = action::give_up};
@@ -64,7 +64,7 @@ acquire_plan::decision acquire_plan::next(
 
     decision result = wait(seen, schedule);
     if (yields_to_others)
-        result.until = std::min(schedule.deadline(), seen.yields_until);
+        result.until = std::min(schedule.deadline(), seen.leave_to_others_until);
     else if (!was_sent_ && blocked_here)
         result.until = std::min({schedule.deadline(), schedule.next_at(), seen.held_here_until});
     return result;
@@ -166,7 +166,7 @@ bool acquire_plan::end_wait(std::uint32_t wait) noexcept
     return true;
 }
 
-void acquire_plan::continue_for(acquire_plan& replaced) noexcept
+void acquire_plan::take_progress_from(acquire_plan& replaced) noexcept
 {
     *this = replaced;
     is_listening_ = false;

@@ -38,7 +38,7 @@ public:
         /// Until this time a holder of this locker has the lock, so the backend could only answer busy.
         time_point held_here_until = time_point::min();
         /// Until this time the acquire sends no attempt, so that waiters of other lockers can take the lock.
-        time_point yields_until = time_point::min();
+        time_point leave_to_others_until = time_point::min();
     };
 
     enum class action : unsigned char
@@ -46,7 +46,7 @@ public:
         await_answer,
         send,
         /// Count a failed attempt without a request.
-        count,
+        count_attempt,
         /// Let other handlers run first, because immediate repetition would block the event loop.
         yield,
         wait,
@@ -58,7 +58,7 @@ public:
         action kind = action::wait;
         /// For `send`: the attempt counts under the policy, because it does not follow a wake-up.
         bool counts = false;
-        /// For `count`: let other handlers run afterwards.
+        /// For `count_attempt`: let other handlers run afterwards.
         bool yields = false;
         /// For `wait`: ask the backend for an event when the lock may be free.
         bool listens = false;
@@ -122,7 +122,7 @@ public:
     [[nodiscard]] static lease_clock::duration check_delay(unsigned checks) noexcept;
 
     /// Continues for another claim: takes over the progress of `replaced`, but without a wait at the backend.
-    void continue_for(acquire_plan& replaced) noexcept;
+    void take_progress_from(acquire_plan& replaced) noexcept;
 
 private:
     [[nodiscard]] decision send(time_point now, const retry_schedule& schedule) const noexcept;

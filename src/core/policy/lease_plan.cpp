@@ -56,7 +56,7 @@ std::optional<lease_plan::time_point> lease_plan::on_shortened(lease_request req
     return set_request(request);
 }
 
-lease_plan::time_point lease_plan::on_handed_out(
+lease_plan::time_point lease_plan::on_group_complete(
     time_point now, bool renews, milliseconds max_hold, time_point expiry) noexcept
 {
     renews_ = renews;

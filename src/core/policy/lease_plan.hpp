@@ -74,7 +74,7 @@ public:
 
     /// Called when the group of the lease is complete. From now on max_hold counts, and the lease is renewed only if
     /// the caller asked for it. Returns the new expiry of the lease; `expiry` is the old one.
-    [[nodiscard]] time_point on_handed_out(
+    [[nodiscard]] time_point on_group_complete(
         time_point now, bool renews, milliseconds max_hold, time_point expiry) noexcept;
 
     /// Called when a renewal or an extension has failed. The lease is not lost: if it is renewed, another renewal is

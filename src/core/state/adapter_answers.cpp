@@ -1,7 +1,7 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 // Handlers of the adapter's reports.
-#include "core/state/batches.hpp"
 #include "core/state/core.hpp"
+#include "core/state/run_in_batches.hpp"
 #include "util/simulation_marks.hpp"
 
 #include <algorithm>
@@ -22,7 +22,7 @@ lease_clock::time_point core::note_answer_time(lock_record& record, create_statu
     return now;
 }
 
-void core::note_failure(failure_ptr& failure) const
+void core::report_rejection(failure_ptr& failure) const
 {
     if (!failure)
         failure = make_failure(errc::outcome_unknown, "the adapter reported a failure without an error");
@@ -32,7 +32,7 @@ void core::note_failure(failure_ptr& failure) const
 void core::on_created(lock_record& record, create_outcome&& outcome)
 {
     if (outcome.status == create_status::failed)
-        note_failure(outcome.error);
+        report_rejection(outcome.error);
     update([&](deferred_actions& actions) {
         record.in_flight = operation::none;
         if (record.current_phase() == phase::ended)
@@ -44,7 +44,8 @@ void core::on_created(lock_record& record, create_outcome&& outcome)
         const bool unknown = outcome.status == create_status::failed && outcome.error->code == errc::outcome_unknown;
         if (unknown) {
             record.mark_in_doubt();
-            // If this create arrives after a repeated one, it finds the grant, and sets its TTL again.
+            // This create may still be executed after a later one was granted. It then sets the TTL again, which may
+            // shorten the lease.
             if (record.ttl() > record.ttl().zero())
                 record.lower_late_ttl(record.ttl());
         }
@@ -52,14 +53,14 @@ void core::on_created(lock_record& record, create_outcome&& outcome)
             ++stats.busy;
         if (unknown || outcome.status == create_status::granted ||
             (outcome.status == create_status::busy && record.keeps_place()))
-            record.left_trace = true;
+            record.may_exist_in_backend = true;
 
         if (record.current_phase() == phase::ending) {
             COLOCK_SOMETIMES(acquire_is_given_up_before_its_answer);
             record.granted = outcome.status == create_status::granted;
-            cleanup_queue::note_request(record, record.ttl());
-            if (record.left_trace)
-                cleanup.start_release(record, actions);
+            pending_releases::raise_latest_expiry(record, record.ttl());
+            if (record.may_exist_in_backend)
+                releases.send_release(record, actions);
             else
                 finish(record, true, actions);
         } else if (outcome.status == create_status::granted && !closed_to_new.load(std::memory_order_relaxed) &&
@@ -105,7 +106,7 @@ void core::on_woken(const lock_record::ptr& record, std::uint32_t wait_number)
     update([&](deferred_actions& actions) {
         if (record->current_phase() != phase::acquiring || !record->acquire_state().plan.end_wait(wait_number))
             return;
-        key_queues::forget_release(*record);
+        key_queues::remove_from_wake_on_release(*record);
         record->notify(actions.wakes);
     });
 }
@@ -113,14 +114,14 @@ void core::on_woken(const lock_record::ptr& record, std::uint32_t wait_number)
 void core::on_released(lock_record& record, release_outcome&& outcome)
 {
     if (outcome.status == release_status::failed)
-        note_failure(outcome.error);
-    update([&](deferred_actions& actions) { cleanup.on_released(record, std::move(outcome), actions); });
+        report_rejection(outcome.error);
+    update([&](deferred_actions& actions) { releases.on_released(record, std::move(outcome), actions); });
 }
 
 void core::on_handed_over(lock_record& holder, lock_record& next, hand_over_outcome&& outcome)
 {
     if (outcome.released.status == release_status::failed) {
-        note_failure(outcome.released.error);
+        report_rejection(outcome.released.error);
         if (outcome.released.error->code == errc::outcome_unknown) {
             COLOCK_SOMETIMES(hand_over_of_unknown_outcome);
             holder.mark_in_doubt();
@@ -142,14 +143,14 @@ void core::on_handed_over(lock_record& holder, lock_record& next, hand_over_outc
 void core::on_extended(const lock_record::ptr& record, extend_outcome outcome)
 {
     if (outcome.status == extend_status::failed)
-        note_failure(outcome.error);
+        report_rejection(outcome.error);
     update([&](deferred_actions& actions) { leases.on_extended(*record, std::move(outcome), actions); });
 }
 
 void core::on_queried(lock_record& record, valid_outcome&& outcome, std::optional<valid_outcome>* result)
 {
     if (outcome.error)
-        note_failure(outcome.error);
+        report_rejection(outcome.error);
     update([&](deferred_actions& actions) {
         if (record.current_phase() == phase::ended)
             return;

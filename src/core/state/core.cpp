@@ -16,7 +16,7 @@ std::shared_ptr<core> core::make(std::shared_ptr<adapter> backend, locker_option
     }
     check_locker_options(options, *backend);
     auto result = std::make_shared<core>(std::move(backend), std::move(options));
-    result->timers.set_owner<&core::on_timer, &core::on_timer_unused>(result);
+    result->timers.set_owner<&core::on_timer, &core::disarm_unused_timer>(result);
     if (const auto executor = result->executor()) {
         join_context(executor, result);
         result->gate_ = context_gate::of(executor);
@@ -56,7 +56,7 @@ void core::context_shutdown() noexcept
                 leases.stop_body(record, lost_reason::shutting_down, actions);
         }
         wake_all_suspended(actions.wakes);
-        cleanup.give_up(actions);
+        releases.give_up(actions);
     });
     // A shutdown may have been notifying in batches. Notifies those that are left.
     shutdown.notify_remaining();
@@ -64,7 +64,7 @@ void core::context_shutdown() noexcept
 
 void core::notify_drained()
 {
-    update([&](deferred_actions& actions) { cleanup.drained().notify(actions.wakes); });
+    update([&](deferred_actions& actions) { releases.drained().notify(actions.wakes); });
 }
 
 } // namespace colock::inline v0::detail

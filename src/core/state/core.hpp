@@ -10,13 +10,13 @@
 
 #include "core/policy/answer_times.hpp"
 #include "core/policy/lease_plan.hpp"
-#include "core/state/cleanup_queue.hpp"
 #include "core/state/deferred_actions.hpp"
 #include "core/state/event_dispatcher.hpp"
 #include "core/state/key_queues.hpp"
 #include "core/state/lease_table.hpp"
 #include "core/state/lock_record.hpp"
-#include "core/state/shutdown_sequence.hpp"
+#include "core/state/pending_releases.hpp"
+#include "core/state/shutdown_notifier.hpp"
 #include "core/state/timer_heap.hpp"
 #include "core/state/waiter.hpp"
 #include "util/no_memory.hpp"
@@ -42,8 +42,8 @@
 
 namespace colock::inline v0::detail {
 
-/// The shared state of a locker: its local queues, its leases with their one timer, and the cleanup of abandoned
-/// claims. The operations on this state are in operations.hpp.
+/// The shared state of a locker: its local queues, its leases with their one timer, and the releases that
+/// are not proven yet. The operations on this state are in operations.hpp.
 ///
 /// Thread safety: one mutex guards every member that is neither const nor atomic. A function that must be called with
 /// the mutex held says so. The mutex is never held while an adapter, an observer or a handler is called, or while
@@ -64,11 +64,12 @@ public:
 
     [[nodiscard]] asio::any_io_executor executor() const { return backend->executor(); }
     [[nodiscard]] std::string backend_name() const { return std::string(backend->traits().name); }
-    /// The adapter's context is gone, so the backend will not answer any more.
+    /// No answer will arrive any more: the adapter's context has shut down, and this backend does not answer inside the
+    /// call.
     [[nodiscard]] bool is_backend_gone() const noexcept { return dead && !can.immediate; }
 
-    /// Whether the adapter ends every operation within the operation timeout. Then the core needs no timer of its own,
-    /// and and its error is more exact.
+    /// Whether the adapter ends every operation within the operation timeout. The core then needs no timer of its
+    /// own, and the adapter's error is more exact.
     [[nodiscard]] bool adapter_ends_in_time() const noexcept
     {
         return limits.operation_timeout > limits.operation_timeout.zero() &&
@@ -89,7 +90,7 @@ public:
         std::unique_lock guard(mutex);
         const auto run = [&] {
             guard.unlock();
-            // The common case: an uncontended lock in memory.
+            // Skipped in the most common case, an uncontended lock in memory: there is nothing to carry out.
             if (options.observer || !actions.empty())
                 actions.run(*this);
         };
@@ -115,7 +116,7 @@ public:
     /// Suspends a waiter again if there was no memory to post its continuation. The timer resumes the waiter.
     void wake_later(waiter& target) noexcept;
 
-    /// Calls the backend for an operation that is in flight for `record`. If there is no memory for that, the
+    /// Sends the request of the operation that `record.in_flight` names already. If there is no memory for that, the
     /// operation fails as if the backend could not be reached. The mutex must not be held.
     /// \param start called with the backend
     /// \param fail called with the failure
@@ -135,9 +136,9 @@ public:
         }
     }
 
-    /// Must be called when an operation has failed. Reports a refusal to the observers. Sets an error if the adapter
-    /// has reported none.
-    void note_failure(failure_ptr& failure) const;
+    /// Must be called when an operation has failed. Reports a request that the backend has rejected as a warning. Sets
+    /// an error if the adapter has reported none.
+    void report_rejection(failure_ptr& failure) const;
 
     // Reports of the adapter. They arrive through the record, which the caller keeps alive.
     void on_created(lock_record& record, create_outcome&& outcome);
@@ -158,7 +159,7 @@ public:
     /// Makes a held lock of a group available to the caller, because all locks of the group are held now. The requested
     /// options apply from now on.
     void complete_grant(lock_record& record, bool renews, std::chrono::milliseconds max_hold, time_point now);
-    /// Passes an answer that is no usable grant to the acquiring coroutine. The record keeps its place.
+    /// Passes an answer that is no usable grant to the acquiring coroutine. The record stays in its local queue.
     static void deliver_answer(lock_record& record, create_outcome&& answer, deferred_actions& actions);
     /// Gives up an acquire, if it is still acquiring. A grant, or a place in a queue, that it has or may still get is
     /// released.
@@ -166,9 +167,9 @@ public:
     /// Ends a lease, and begins to release the lock. Has no effect if the lock is not held.
     /// \returns whether the lock was held
     bool begin_ending(lock_record& record, lost_reason reason, deferred_actions& actions);
-    /// Ends a lease without releasing the lock in the backend, because another holder takes it over with the ticket.
+    /// Ends the lease of an exported lock without a release: the process that adopts the ticket becomes the holder.
     void detach(lock_record& record, deferred_actions& actions);
-    /// Ends the cleanup of a claim.
+    /// Ends a claim that was to be released.
     /// \param proven it is certain that the backend keeps nothing of the claim
     void finish(lock_record& record, bool proven, deferred_actions& actions);
 
@@ -190,8 +191,8 @@ public:
                 try {
                     target.reset(new handler_waiter<decltype(handler)>(*self, std::move(handler)));
                 } catch (const std::bad_alloc&) {
-                    // The handler has not been moved yet. If the exception were rethrown, it would leave run(), and the
-                    // coroutine would remain suspended.
+                    // Only the allocation throws, so the handler was not moved from. If the exception were rethrown, it
+                    // would leave run(), and the coroutine would remain suspended.
                     const auto executor = asio::get_associated_executor(handler);
                     asio::post(executor,
                         asio::append(std::move(handler), make_error_code(boost::system::errc::not_enough_memory)));
@@ -246,8 +247,9 @@ public:
     std::atomic<bool> closed_to_new{false};
     /// Whether the context of the adapter has shut down.
     std::atomic<bool> dead{false};
-    /// The suspended waiters: those that end when no acquire may begin any more, and all others.
+    /// The suspended waiters that end when no acquire may begin any more.
     waiter_list suspended_until_closed;
+    /// The other suspended waiters.
     waiter_list suspended;
     /// The condition of waiters that `wake_later` has suspended again.
     condition late_wakes;
@@ -264,9 +266,9 @@ public:
     std::atomic<unsigned> immediate_creates{0};
     /// The backend was notified that this locker does not need it any more.
     bool has_left_backend = false;
-    cleanup_queue cleanup{*this};
+    pending_releases releases{*this};
     lease_table leases{*this};
-    shutdown_sequence shutdown{*this};
+    shutdown_notifier shutdown{*this};
     /// Single attempts in flight. They are in no queue.
     record_list single_attempts;
     /// Condition of the groups that pause after a failed attempt.
@@ -277,7 +279,8 @@ private:
     /// Records how long the backend took to answer a create. Returns the current time. The mutex must be held.
     time_point note_answer_time(lock_record& record, create_status answer) noexcept;
     void on_timer();
-    void on_timer_unused();
+    /// Called by the timer heap when nothing is scheduled any more.
+    void disarm_unused_timer();
     /// Assigns to `slot`, which may be empty, a handler that cancels `target`: the waiter is resumed with
     /// `operation_aborted`.
     void assign_cancellation(asio::cancellation_slot slot, const waiter::ptr& target);

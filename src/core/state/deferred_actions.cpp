@@ -27,9 +27,9 @@ void start(adapter& backend, const deferred_actions::request& request)
     case action::cancel_wait:
         return backend.cancel_wait(*record);
     case action::release:
-    case action::abandon:
+    case action::release_settled:
         return backend.start_release(record,
-            request.kind == action::abandon ? release_guarantee::settled : release_guarantee::released,
+            request.kind == action::release_settled ? release_guarantee::settled : release_guarantee::released,
             completion<release_outcome>::bind<&lock_record::on_released>(record));
     case action::hand_over:
         return backend.start_hand_over(record, request.next, [record, next = request.next](hand_over_outcome outcome) {
@@ -38,7 +38,7 @@ void start(adapter& backend, const deferred_actions::request& request)
     case action::renew:
         return backend.start_extend(record, record->lease_state().extension.ttl,
             completion<extend_outcome>::bind<&lock_record::on_extended>(record));
-    case action::verify:
+    case action::query:
         return backend.start_is_valid(record, completion<valid_outcome>::bind<&lock_record::on_queried>(record));
     }
 }
@@ -51,7 +51,7 @@ void fail(const deferred_actions::request& request, const failure_ptr& failure)
     case action::cancel_wait:
         return;
     case action::release:
-    case action::abandon:
+    case action::release_settled:
         return record.on_released({.status = release_status::failed, .error = failure});
     case action::hand_over:
         return on_handed_over(record, *request.next,
@@ -59,7 +59,7 @@ void fail(const deferred_actions::request& request, const failure_ptr& failure)
                 .created = create_outcome::failed(failure)});
     case action::renew:
         return record.on_extended({.status = extend_status::failed, .error = failure});
-    case action::verify:
+    case action::query:
         return record.on_queried({.error = failure});
     }
 }

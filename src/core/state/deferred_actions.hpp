@@ -31,10 +31,10 @@ struct deferred_actions
     {
         cancel_wait,
         release,
-        abandon,
+        release_settled,
         hand_over,
         renew,
-        verify,
+        query,
     };
     struct request
     {
@@ -52,8 +52,9 @@ struct deferred_actions
     /// Keeps the core alive while the actions are executed, and is released without the mutex. May be null.
     std::shared_ptr<core> kept_core;
 
-    /// Adds a request to the backend. Must be called before `record` is changed.
-    /// \throws std::bad_alloc The caller must catch it if requests of other locks were added before.
+    /// Adds a request to the backend.
+    /// \throws std::bad_alloc From the third request on. So it is called before anything that would have to be undone,
+    ///     and a caller that has added requests of other locks before must catch the exception.
     void add_request(action kind, lock_record& record, lock_record::ptr next = {})
     {
         requests.push_back({kind, lock_record::ptr(&record), std::move(next)});

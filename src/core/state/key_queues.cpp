@@ -86,7 +86,7 @@ void key_queues::drop(const lock_record& last_member)
     if (spares_.size() < spares_.capacity()) {
         queue.holder = nullptr;
         queue.hand_over_count = 0;
-        queue.yields_until = {};
+        queue.leave_to_others_until = {};
         queue.answer = {};
         spares_.push_back(std::move(done));
     }
@@ -106,38 +106,38 @@ void key_queues::enter(lock_record& record, bool as_head, wake_list& wakes)
         // continue to listen.
         acquire.is_head = true;
         ++queue.heads;
-        expect_release(record);
+        add_to_wake_on_release(record);
         queue.answer = last_answer::from(acquire.outcome, acquire.plan.holder_expires());
     } else if (queue.heads == 0) {
         promote(queue, queue.members.begin(), wakes);
     } else if (is_shared(record) && queue.heads + 1 == queue.members.size() && is_shared(queue.members.front())) {
         acquire.is_head = true;
         ++queue.heads;
-        expect_release(record);
+        add_to_wake_on_release(record);
     }
 }
 
 bool key_queues::begin_attempt(lock_record& record, lease_clock::time_point now, bool counts)
 {
-    record.sends_create();
+    record.prepare_create();
     record.set_operation_start(now);
-    expect_release(record);
+    add_to_wake_on_release(record);
     return record.acquire_state().plan.on_sent(counts);
 }
 
-void key_queues::expect_release(lock_record& record) noexcept
+void key_queues::add_to_wake_on_release(lock_record& record) noexcept
 {
     if (record.acquire_state().is_head && !record.release_hook::is_linked())
-        record.acquire_state().queue->woken_by_release.push_back(record);
+        record.acquire_state().queue->wake_on_release.push_back(record);
 }
 
 void key_queues::on_listening(lock_record& record) const noexcept
 {
     if (fifo_)
-        forget_release(record);
+        remove_from_wake_on_release(record);
 }
 
-void key_queues::forget_release(lock_record& record) noexcept
+void key_queues::remove_from_wake_on_release(lock_record& record) noexcept
 {
     if (record.release_hook::is_linked())
         record.release_hook::unlink();
@@ -175,7 +175,7 @@ void key_queues::make_head(lock_record& member, key_queue& queue, wake_list& wak
 {
     member.acquire_state().is_head = true;
     ++queue.heads;
-    expect_release(member);
+    add_to_wake_on_release(member);
     member.notify(wakes);
 }
 
@@ -185,7 +185,7 @@ bool key_queues::leave(lock_record& record, wake_list& wakes)
     key_queue* const queue = std::exchange(acquire.queue, nullptr);
     if (!queue)
         return false;
-    forget_release(record);
+    remove_from_wake_on_release(record);
     const auto following = queue->members.erase(queue->members.iterator_to(record));
     const bool was_head = std::exchange(acquire.is_head, false);
     if (was_head)
@@ -206,15 +206,15 @@ void key_queues::replace(lock_record& member, lock_record& successor)
     key_queue& queue = *std::exchange(member.acquire_state().queue, nullptr);
     queue.members.insert(queue.members.iterator_to(member), successor);
     queue.members.erase(queue.members.iterator_to(member));
-    forget_release(member);
+    remove_from_wake_on_release(member);
     successor.acquire_state().queue = &queue;
     successor.acquire_state().is_head = std::exchange(member.acquire_state().is_head, false);
-    expect_release(successor);
+    add_to_wake_on_release(successor);
 }
 
 /// A local release is known here before the backend can send an event, and a head whose create is still in flight may
 /// get no event at all.
-void key_queues::wake_heads(const lock_record& record, wake_list& wakes)
+void key_queues::wake_all_heads(const lock_record& record, wake_list& wakes)
 {
     key_queue* queue = find(record);
     // After a hand-over the next holder has the key already.
@@ -223,15 +223,15 @@ void key_queues::wake_heads(const lock_record& record, wake_list& wakes)
     // Called with a queue in the backend only after a loss or an unproven release, which is rare. So every head may be
     // visited, also those that listen.
     if (fifo_)
-        for_each_head(*queue, expect_release);
+        for_each_head(*queue, add_to_wake_on_release);
     wake_for_release(*queue, wakes);
 }
 
 void key_queues::wake_for_release(key_queue& queue, wake_list& wakes)
 {
-    while (!queue.woken_by_release.empty()) {
-        lock_record& head = queue.woken_by_release.front();
-        queue.woken_by_release.pop_front();
+    while (!queue.wake_on_release.empty()) {
+        lock_record& head = queue.wake_on_release.front();
+        queue.wake_on_release.pop_front();
         head.acquire_state().plan.on_release();
         head.notify(wakes);
     }
@@ -255,7 +255,7 @@ bool key_queues::wake_after_contact(wake_list& wakes)
 void key_queues::wake_after_release(const lock_record& record, wake_list& wakes)
 {
     if (!fifo_)
-        return wake_heads(record, wakes);
+        return wake_all_heads(record, wakes);
     if (key_queue* queue = find(record))
         wake_for_release(*queue, wakes);
 }
@@ -272,11 +272,11 @@ void key_queues::wake_for_earlier_expiry(
     });
 }
 
-lock_record::ptr key_queues::pick_for_hand_over(lock_record& record, wake_list& wakes)
+lock_record::ptr key_queues::pick_for_hand_over(lock_record& holder, wake_list& wakes)
 {
-    if (is_shared(record) || record.in_doubt())
+    if (is_shared(holder) || holder.in_doubt())
         return {};
-    key_queue* queue = find(record);
+    key_queue* queue = find(holder);
     if (!queue || queue->heads != 1)
         return {};
     auto& next = queue->members.front();

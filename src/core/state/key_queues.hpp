@@ -21,13 +21,13 @@ namespace colock::inline v0::detail {
 /// The last answer of the backend about a key, which explains to a caller why the lock was not granted.
 struct last_answer
 {
-    /// The last attempt was answered: with "busy" if `error` is null. If false, `error` is the error of an earlier
-    /// attempt.
+    /// True: `error` is the last answer, and null means "busy". False: the last attempt is not answered, and `error` is
+    /// that of an earlier attempt.
     bool is_answered = false;
     /// An attempt is in flight.
     bool is_in_flight = false;
     /// Another caller of this locker is first, and the backend's answer to it is not overdue.
-    bool is_behind = false;
+    bool waits_behind_local_caller = false;
     failure_ptr error{};
     /// The owner of the conflicting lock, if it is known.
     std::string holder{};
@@ -60,13 +60,14 @@ struct key_queue : boost::intrusive::list_base_hook<>
     /// Number of hand-overs between local holders since other lockers last had a chance.
     unsigned hand_over_count = 0;
     /// Until this time the heads send no create, so that waiters of other lockers can take the lock.
-    lease_clock::time_point yields_until{};
+    lease_clock::time_point leave_to_others_until{};
     /// The heads that the next release in this locker wakes: those that have sent a request, or have become heads,
-    /// since they were last woken by a release. If the backend keeps a queue, it wakes the heads that listen itself,
-    /// and they are not in the list. So a release visits each head at most once per request.
+    /// since they were last woken by a release. With a queue in the backend, the
+    /// backend wakes the heads that listen, and they are not in the list. So a release visits each head at most once
+    /// per request.
     boost::intrusive::list<lock_record, boost::intrusive::base_hook<lock_record::release_hook>,
         boost::intrusive::constant_time_size<false>>
-        woken_by_release;
+        wake_on_release;
     /// The last answer to a head. The members behind the heads have no other information.
     last_answer answer{};
 };
@@ -84,8 +85,8 @@ public:
     key_queues(const key_queues&) = delete;
     key_queues& operator=(const key_queues&) = delete;
 
-    /// Returns false if no queue had a key with this hash at the time of the call. True may be due to another key. May
-    /// be called without the mutex.
+    /// Returns false if no queue had a key with this hash at the time of the call. There are no false negatives;
+    /// another key with the same hash is a false positive. May be called without the mutex.
     [[nodiscard]] bool may_have(std::size_t hash) const noexcept
     {
         return counts_[hash % counts_.size()].load(std::memory_order_acquire) != 0;
@@ -104,30 +105,31 @@ public:
     /// Called before `record` sends a create. Returns whether it waits at the adapter; this wait must be cancelled.
     /// \param counts the attempt counts for the retry policy
     [[nodiscard]] static bool begin_attempt(lock_record& record, lease_clock::time_point now, bool counts);
-    /// Called when `record` sends a request or becomes a head: if it is a head, the next release wakes it.
-    static void expect_release(lock_record& record) noexcept;
-    /// Called when `record` begins to listen for an event of the backend.
+    /// Called when `record` sends a request or becomes a head: if it is a head, adds it to `wake_on_release`.
+    static void add_to_wake_on_release(lock_record& record) noexcept;
+    /// Called when `record` begins to listen for an event of the backend. Has no effect unless the backend keeps a
+    /// queue: then the backend wakes the record, and a release does not.
     void on_listening(lock_record& record) const noexcept;
-    /// Called when an event of the backend has woken `record`, which sends a request without a release.
-    static void forget_release(lock_record& record) noexcept;
+    /// Called when an event of the backend has woken `record`: it sends a request anyway, so no release has to wake it.
+    static void remove_from_wake_on_release(lock_record& record) noexcept;
 
-    /// Wakes the heads, because the key of `record` may be free.
-    void wake_heads(const lock_record& record, wake_list& wakes);
+    /// Wakes all heads, because the key of `record` may be free.
+    void wake_all_heads(const lock_record& record, wake_list& wakes);
     /// Called when the backend can be reached again. Heads whose last attempt failed repeat it. If the backend keeps no
     /// queue, it does not repeat lost events, so heads that listen repeat their attempts, too. A backend with a queue
     /// checks for changes when it listens again. `wake_after_contact` then wakes the heads in batches.
     void on_contact_regained() noexcept { next_after_contact_ = all_.begin(); }
     /// Wakes the next batch of heads after `on_contact_regained`. Returns false if there are no more.
     [[nodiscard]] bool wake_after_contact(wake_list& wakes);
-    /// Called when the backend has released `record`, or may have. A backend with a queue wakes the listening heads
-    /// itself, and only as many as can get the lock.
+    /// Called when the backend has released `record`, or may have: wakes the heads that the backend does not wake. A
+    /// backend with a queue wakes the heads that listen, and only as many as can get the lock.
     void wake_after_release(const lock_record& record, wake_list& wakes);
     /// Wakes the heads that sleep until the old expiry of `shortened`.
     void wake_for_earlier_expiry(const lock_record& shortened, lease_clock::time_point expires, wake_list& wakes);
-    /// Returns the waiter that gets the lock `record`; null if other lockers are to have a chance. If the backend keeps
-    /// a queue, the waiter after the returned one becomes a head now, so that its create can be sent together with the
-    /// hand-over.
-    [[nodiscard]] lock_record::ptr pick_for_hand_over(lock_record& record, wake_list& wakes);
+    /// Returns the waiter that gets the lock of `holder`; null if there is none that can take it, or if other lockers
+    /// are to have a chance. If the backend keeps a queue, the waiter after the returned one becomes a head now, so
+    /// that its create can be sent together with the hand-over.
+    [[nodiscard]] lock_record::ptr pick_for_hand_over(lock_record& holder, wake_list& wakes);
 
     template <class Function>
     void for_each(Function function)

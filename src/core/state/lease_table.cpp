@@ -37,7 +37,7 @@ void lease_table::add(lock_record& record)
         reschedule(record);
 }
 
-void lease_table::end_wait(time_point started)
+void lease_table::count_wait_end(time_point started)
 {
     --core_.stats.waiting;
     const auto waited = lease_clock::now() - started;
@@ -50,18 +50,18 @@ bool lease_table::is_watched(const lock_record& record) const noexcept
     return core_.watches_all || (core_.can.extends_groups && !record.owner().group.empty());
 }
 
-void lease_table::verify(lock_record& record, deferred_actions& actions)
+void lease_table::query(lock_record& record, deferred_actions& actions)
 {
-    record.is_to_be_verified = true;
+    record.is_to_be_queried = true;
     if (record.in_flight != operation::none)
         return;
     try {
-        actions.add_request(deferred_actions::action::verify, record);
+        actions.add_request(deferred_actions::action::query, record);
     } catch (const std::bad_alloc&) {
         core_.timers.schedule(record, saturating_add(lease_clock::now(), delay_without_memory));
         return;
     }
-    record.is_to_be_verified = false;
+    record.is_to_be_queried = false;
     record.in_flight = operation::query;
     record.set_operation_start(lease_clock::now());
 }
@@ -69,7 +69,7 @@ void lease_table::verify(lock_record& record, deferred_actions& actions)
 void lease_table::reschedule(lock_record& record)
 {
     const auto due = record.lease_state().plan.due(record.lease().valid_until(), core_.margins, is_watched(record));
-    core_.timers.schedule(record, std::min(due, record.lease_state().answer_by));
+    core_.timers.schedule(record, std::min(due, record.lease_state().earliest_wait_deadline));
 }
 
 /// Returns false if the lease has ended.
@@ -136,7 +136,7 @@ void lease_table::start_renewal(lock_record& record, time_point now, deferred_ac
     record.lease_state().extension.ttl = *ttl;
     record.lease_state().extension.result.reset();
     record.set_operation_start(now);
-    cleanup_queue::note_request(record, *ttl);
+    pending_releases::raise_latest_expiry(record, *ttl);
 }
 
 void lease_table::watch_session(lock_record& record)
@@ -159,7 +159,7 @@ lost_reason lease_table::end_reason_of(const lock_record& record, time_point now
     return record.lease().has_ended(now) ? lost_reason::expired : lost_reason::taken;
 }
 
-std::optional<lost_reason> lease_table::report_loss(lock_record& record, deferred_actions& actions)
+std::optional<lost_reason> lease_table::check_for_loss(lock_record& record, deferred_actions& actions)
 {
     if (record.current_phase() != phase::held)
         return record.end_reason;
@@ -173,7 +173,7 @@ std::optional<lost_reason> lease_table::report_loss(lock_record& record, deferre
 
 void lease_table::apply_requested_ttl(lock_record& record, milliseconds ttl, deferred_actions& actions)
 {
-    cleanup_queue::note_request(record, ttl);
+    pending_releases::raise_latest_expiry(record, ttl);
     if (const auto sooner = record.lease_state().plan.on_shortened(request_of(record, ttl), record.lease().ttl_bound()))
     {
         record.lease().set_ttl_bound(*sooner);
@@ -193,7 +193,7 @@ void lease_table::on_extended(lock_record& record, extend_outcome&& outcome, def
     if (record.current_phase() == phase::ended)
         return;
     if (record.current_phase() == phase::ending) {
-        core_.cleanup.start_release(record, actions);
+        core_.releases.send_release(record, actions);
     } else if (outcome.status == extend_status::extended && !record.lease().has_ended(lease_clock::now())) {
         record.lease_state().renewal_error = nullptr;
         if (result)
@@ -224,8 +224,8 @@ void lease_table::on_extended(lock_record& record, extend_outcome&& outcome, def
         record.group_in_progress->notify(actions.wakes);
     if (record.current_phase() == phase::held) {
         reschedule(record);
-        if (record.is_to_be_verified)
-            verify(record, actions);
+        if (record.is_to_be_queried)
+            query(record, actions);
     }
     record.notify(actions.wakes);
 }
@@ -236,15 +236,15 @@ void lease_table::on_queried(lock_record& record, bool is_lost, deferred_actions
     const auto now = lease_clock::now();
     if (record.current_phase() == phase::ending) {
         COLOCK_SOMETIMES(lock_is_released_during_a_query);
-        core_.cleanup.start_release(record, actions);
+        core_.releases.send_release(record, actions);
     } else if (is_lost) {
         core_.begin_ending(record, end_reason_of(record, now), actions);
     } else if (record.current_phase() == phase::held) {
         // A renewal that became due meanwhile was postponed because of this operation.
         record.lease_state().plan.catch_up(now);
         reschedule(record);
-        if (record.is_to_be_verified)
-            verify(record, actions);
+        if (record.is_to_be_queried)
+            query(record, actions);
     }
     record.notify(actions.wakes);
 }

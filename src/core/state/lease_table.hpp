@@ -1,9 +1,9 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #pragma once
 
-#include "core/state/cleanup_queue.hpp"
 #include "core/state/deferred_actions.hpp"
 #include "core/state/lock_record.hpp"
+#include "core/state/pending_releases.hpp"
 
 #include <chrono>
 #include <cstdint>
@@ -12,7 +12,8 @@
 
 namespace colock::inline v0::detail {
 
-/// The held locks, from the grant to the end of the lease: renewal, stopping of bodies, and loss.
+/// The held locks, from the grant to the end of the lease: renewal, cancellation of functions passed to `with_lock`,
+/// and loss.
 ///
 /// Thread safety: guarded by the mutex of the core.
 class lease_table
@@ -29,11 +30,11 @@ public:
     /// Removes a lock. Its record is in no list afterwards.
     void remove(lock_record& record) { held_.erase(held_.iterator_to(record)); }
     /// Asks the backend whether the lease still exists, as soon as no other operation of the lock is in flight.
-    void verify(lock_record& record, deferred_actions& actions);
+    void query(lock_record& record, deferred_actions& actions);
     /// Updates the statistics when an acquire that began at `started` has ended its wait.
-    void end_wait(time_point started);
+    void count_wait_end(time_point started);
 
-    /// Sets the timer again. Must be called after each change of `lock_record::plan` or of the times that it uses.
+    /// Sets the timer again. Must be called after each change of `lease_state().plan` or of the times that it uses.
     void reschedule(lock_record& record);
     /// Carries out the actions that the plan requires now. Returns false if the lease has ended.
     [[nodiscard]] bool follow_plan(lock_record& record, time_point now, deferred_actions& actions);
@@ -50,9 +51,9 @@ public:
     /// \param is_lost the lease has ended, according to the answer or to the clock
     void on_queried(lock_record& record, bool is_lost, deferred_actions& actions);
 
-    /// Returns why the lease has ended, if it has. A loss that is reported to the caller is also counted and reported
-    /// to the observer.
-    [[nodiscard]] std::optional<lost_reason> report_loss(lock_record& record, deferred_actions& actions);
+    /// Ends the lease if its time is over, or if the body has to stop. Returns the reason if the lease has ended. A
+    /// loss is also counted and reported to the observer.
+    [[nodiscard]] std::optional<lost_reason> check_for_loss(lock_record& record, deferred_actions& actions);
     /// Returns the reason why a lease that is no longer valid has ended.
     [[nodiscard]] static lost_reason end_reason_of(const lock_record& record, time_point now) noexcept;
 
@@ -61,15 +62,16 @@ public:
     void on_contact_lost(time_point now);
     void on_session_ended(const session_lease& session);
 
-    /// Returns the parameters that determine the lease of `claim`, whose last request asked for `ttl`.
+    /// Returns the parameters from which the local expiry of `claim` is computed. `ttl` is that of the last request; a
+    /// smaller TTL of a late request replaces it.
     [[nodiscard]] lease_request request_of(const lock_record& claim, std::chrono::milliseconds ttl) const noexcept;
 
     [[nodiscard]] record_list& all() noexcept { return held_; }
 
 private:
-    /// Whether the end of the lease must be detected even if no caller waits for it. A lock of a group may have been
-    /// extended through the group's id in another process. The backend then keeps the lock after this lease has ended,
-    /// so the lock must be released.
+    /// Whether the end of the lease must be detected even if no caller waits for it. This includes locks of a group:
+    /// another process may have extended them through the group's id, so the backend would keep them after this lease.
+    /// They must be released then.
     [[nodiscard]] bool is_watched(const lock_record& record) const noexcept;
     void watch_session(lock_record& record);
 

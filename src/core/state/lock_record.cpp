@@ -26,7 +26,7 @@ void group_progress::lease_ended(wake_list& wakes)
 
 lock_record::lock_record(const std::shared_ptr<core>& owner, claim_request request)
     : claim(std::move(request)), condition(false), owner_core(owner.get()), weak_core(owner),
-      answered_at_once(owner->can.immediate), acquire_state_{}
+      is_immediate(owner->can.immediate), acquire_state_{}
 {
 }
 
@@ -48,7 +48,7 @@ void lock_record::begin_lease_state() noexcept
     has_lease_state_ = true;
 }
 
-void lock_record::continue_for(lock_record& replaced) noexcept
+void lock_record::take_progress_from(lock_record& replaced) noexcept
 {
     auto& state = acquire_state();
     auto& other = replaced.acquire_state();
@@ -57,7 +57,7 @@ void lock_record::continue_for(lock_record& replaced) noexcept
     state.outcome_ready = std::exchange(other.outcome_ready, false);
     state.renews = other.renews;
     state.max_hold = other.max_hold;
-    state.plan.continue_for(other.plan);
+    state.plan.take_progress_from(other.plan);
     started = replaced.started;
     reported = replaced.reported;
     attempts_made.store(replaced.attempts_made.load(std::memory_order_relaxed), std::memory_order_relaxed);

@@ -77,8 +77,8 @@ struct acquire_state
     bool open_to_hand_over = false;
     /// The answer has not been processed yet.
     bool outcome_ready = false;
-    /// The adapter has reported the end of the grant before the core has processed the grant. The lock ends once it is
-    /// held.
+    /// The adapter has reported the end of the grant before the core has processed the grant. The lock is then ended
+    /// as soon as the grant is processed.
     std::optional<lost_reason> loss_before_grant;
 };
 
@@ -141,14 +141,14 @@ struct release_state
     /// Error of the first answer to the release.
     failure_ptr error{};
     /// Deadline of the coroutines that wait for the release.
-    lease_clock::time_point answer_deadline = lease_clock::time_point::max();
+    lease_clock::time_point wait_deadline = lease_clock::time_point::max();
     lease_clock::time_point retry_at = lease_clock::time_point::max();
     /// The latest time at which the backend may still keep this claim, if nothing removes it.
     lease_clock::time_point latest_expiry{};
     /// How long the lock was held. Measured only if there is an observer.
     hold_timer held;
     std::chrono::duration<std::uint32_t, std::milli> backoff{0};
-    /// The release runs in the background, because the caller is gone or the lease was lost.
+    /// No caller reports this release: the caller is gone, the lease was lost, or the first request has failed.
     bool is_in_background = false;
     bool answered = false;
     /// The observer has received `released` for this lock already.
@@ -164,13 +164,13 @@ struct lease_state
     /// Notified when the lease ends, in addition to the record's own condition.
     boost::intrusive::list<end_listener, boost::intrusive::constant_time_size<false>> end_listeners{};
     /// The earliest deadline of the coroutines that wait for an answer.
-    lease_clock::time_point answer_by = lease_clock::time_point::max();
+    lease_clock::time_point earliest_wait_deadline = lease_clock::time_point::max();
     detail::extension extension{};
     /// Error of the last renewal, if it failed.
     failure_ptr renewal_error{};
     detail::release_state release{};
-    /// A release has already thrown the loss.
-    bool loss_reported = false;
+    /// A `release` has already failed with `not_held` because of this loss.
+    bool loss_thrown = false;
     /// The shutdown has already ended this lock, or stopped its body.
     bool shutdown_notified = false;
 };
@@ -192,7 +192,7 @@ class lock_record final : public claim,
 public:
     using ptr = boost::intrusive_ptr<lock_record>;
     using list_hook = boost::intrusive::list_base_hook<>;
-    /// Links the record into key_queue::woken_by_release.
+    /// Links the record into key_queue::wake_on_release.
     using release_hook = boost::intrusive::list_base_hook<boost::intrusive::tag<release_tag>, auto_unlink>;
 
     lock_record(const std::shared_ptr<core>& owner, claim_request request);
@@ -216,15 +216,15 @@ public:
 
     /// Must be called before a create, or a request that includes one, is sent. Discards reports about an earlier
     /// grant, because they do not concern the grant that this create may bring. The mutex must be held.
-    void sends_create() noexcept
+    void prepare_create() noexcept
     {
         in_flight = operation::create;
-        is_to_be_verified = false;
+        is_to_be_queried = false;
         acquire_state().loss_before_grant.reset();
     }
     /// Continues the acquire of `replaced`, another record with the same request: takes over its progress, but not its
     /// place in the queue.
-    void continue_for(lock_record& replaced) noexcept;
+    void take_progress_from(lock_record& replaced) noexcept;
 
     // Reports of the adapter.
     void lost(lost_reason reason) noexcept override;
@@ -240,7 +240,7 @@ public:
 
     // The data of the acquire and the data of the lease share their memory, because ten thousand waiters do not need
     // the latter. (A std::variant costs two indirect calls per access.)
-    /// Valid until the lock is held, or is to be released without having been held.
+    /// Valid until `begin_lease_state()`.
     [[nodiscard]] const detail::acquire_state& acquire_state() const noexcept
     {
         BOOST_ASSERT(!has_lease_state_);
@@ -250,7 +250,7 @@ public:
     {
         return const_cast<detail::acquire_state&>(std::as_const(*this).acquire_state());
     }
-    /// Valid from the moment the lock is held, or is to be released without having been held.
+    /// Valid from `begin_lease_state()` on.
     [[nodiscard]] const detail::lease_state& lease_state() const noexcept
     {
         BOOST_ASSERT(has_lease_state_);
@@ -267,8 +267,8 @@ public:
     void end_operation_in_flight() noexcept
     {
         in_flight = operation::none;
-        lease_state().answer_by =
-            current_phase() == phase::ending ? release_state().answer_deadline : time_point::max();
+        lease_state().earliest_wait_deadline =
+            current_phase() == phase::ending ? release_state().wait_deadline : time_point::max();
     }
     /// Replaces the data of the acquire by the data of the lease. Must be called once.
     void begin_lease_state() noexcept;
@@ -291,14 +291,14 @@ public:
     operation in_flight = operation::none;
     reported_events reported;
     /// The backend answers inside the calls of the core, so the caller keeps the core alive.
-    const bool answered_at_once;
-    /// A create may have left a place in the backend's queue, a grant, or an unknown state.
-    bool left_trace = false;
+    const bool is_immediate;
+    /// A create may have left something in the backend: a place in its queue, a grant, or an unknown state.
+    bool may_exist_in_backend = false;
     /// The release in flight is that of a grant that arrived too late. The acquire continues.
     bool releases_late_grant = false;
     /// The locks of the key or group may have been broken while an operation of this record was unanswered. Once the
     /// answer has arrived and the lock is held, the core asks the backend about the lock.
-    bool is_to_be_verified = false;
+    bool is_to_be_queried = false;
     /// The backend has granted the lock, also if it is being released now.
     bool granted = false;
     /// The lock of an election: its events are reported as those of a leader, too.
@@ -332,9 +332,9 @@ public:
     {
         if (record.current_phase() == phase::ended)
             return;
-        if (!record.answered_at_once)
+        if (!record.is_immediate)
             kept_ = record.weak_core.lock();
-        core_ = record.answered_at_once ? record.owner_core : kept_.get();
+        core_ = record.is_immediate ? record.owner_core : kept_.get();
     }
 
     [[nodiscard]] explicit operator bool() const noexcept { return core_ != nullptr; }

@@ -27,22 +27,23 @@ void on_due(core& self, condition& due, lease_clock::time_point now, deferred_ac
     case phase::ending:
         if (now >= record.release_state().retry_at) {
             record.release_state().retry_at = lease_clock::time_point::max();
-            self.cleanup.start_release(record, actions);
+            self.releases.send_release(record, actions);
         }
         break;
     case phase::ended:
         return;
     }
-    if (now >= record.lease_state().answer_by) {
-        record.lease_state().answer_by = lease_clock::time_point::max();
+    if (now >= record.lease_state().earliest_wait_deadline) {
+        record.lease_state().earliest_wait_deadline = lease_clock::time_point::max();
         record.notify(actions.wakes);
     }
     if (record.current_phase() == phase::held) {
         self.leases.reschedule(record);
-        if (record.is_to_be_verified)
-            self.leases.verify(record, actions);
+        if (record.is_to_be_queried)
+            self.leases.query(record, actions);
     } else if (record.current_phase() == phase::ending) {
-        self.timers.schedule(record, std::min(record.release_state().retry_at, record.lease_state().answer_by));
+        self.timers.schedule(
+            record, std::min(record.release_state().retry_at, record.lease_state().earliest_wait_deadline));
     }
 }
 
@@ -63,7 +64,7 @@ void core::on_timer()
     });
 }
 
-void core::on_timer_unused()
+void core::disarm_unused_timer()
 {
     const std::lock_guard guard(mutex);
     timers.disarm_if_unused();

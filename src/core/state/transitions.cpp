@@ -9,8 +9,8 @@ namespace colock::inline v0::detail {
 
 namespace {
 
-/// Removes a record that acquires from the queue of its key, or from the single attempts. Returns true if the queue has
-/// other members.
+/// Removes an acquiring record from its key's queue, or from the single attempts. Returns true if the queue has other
+/// members.
 bool leave_list(core& self, lock_record& record, wake_list& wakes)
 {
     if (record.acquire_state().queue)
@@ -62,6 +62,7 @@ void core::grant(lock_record& record, std::uint64_t fence, deferred_actions& act
     key_queue* const queue = acquire.queue;
     const bool has_waiters = leave_list(*this, record, actions.wakes);
     if (has_waiters) {
+        // For the remaining waiters, the key is busy now.
         queue->answer = {.is_answered = true};
         if (record.mode() == lock_mode::exclusive)
             queue->holder = &record;
@@ -77,22 +78,22 @@ void core::grant(lock_record& record, std::uint64_t fence, deferred_actions& act
     leases.add(record);
     if (!record.group_in_progress) {
         if (has_waited)
-            leases.end_wait(record.started);
+            leases.count_wait_end(record.started);
         count_grant(*this, record);
     }
     record.notify(actions.wakes);
     // The adapter or a break may have reported the end of this grant before its answer.
     if (loss_before_grant)
         begin_ending(record, *loss_before_grant, actions);
-    else if (record.is_to_be_verified)
-        leases.verify(record, actions);
+    else if (record.is_to_be_queried)
+        leases.query(record, actions);
 }
 
 void core::complete_grant(lock_record& record, bool renews, std::chrono::milliseconds max_hold, time_point now)
 {
     record.group_in_progress = nullptr;
     record.lease().set_ttl_bound(
-        record.lease_state().plan.on_handed_out(now, renews, max_hold, record.lease().ttl_bound()));
+        record.lease_state().plan.on_group_complete(now, renews, max_hold, record.lease().ttl_bound()));
     leases.reschedule(record);
     count_grant(*this, record);
 }
@@ -117,13 +118,13 @@ void core::abandon(lock_record& record, deferred_actions& actions)
     if (acquire.plan.stop_listening())
         actions.add_request(deferred_actions::action::cancel_wait, record);
     timers.schedule(record, time_point::max());
-    if (record.in_flight == operation::none && !record.left_trace)
+    if (record.in_flight == operation::none && !record.may_exist_in_backend)
         return record.move_to(phase::ended);
     record.begin_lease_state();
     record.release_state().is_in_background = true;
     record.move_to(phase::ending);
-    cleanup.add(record);
-    cleanup.start_release(record, actions);
+    releases.add(record);
+    releases.send_release(record, actions);
 }
 
 bool core::begin_ending(lock_record& record, lost_reason reason, deferred_actions& actions)
@@ -131,7 +132,7 @@ bool core::begin_ending(lock_record& record, lost_reason reason, deferred_action
     if (record.current_phase() != phase::held)
         return false;
     end_lease(record, reason, actions);
-    cleanup.start_release(record, actions);
+    releases.send_release(record, actions);
     return true;
 }
 
@@ -162,12 +163,12 @@ void core::finish(lock_record& record, bool proven, deferred_actions& actions)
     if (record.granted && proven)
         queues.wake_after_release(record, actions.wakes);
     else if (record.granted)
-        queues.wake_heads(record, actions.wakes);
-    cleanup.remove(record, actions);
+        queues.wake_all_heads(record, actions.wakes);
+    releases.remove(record, actions);
 }
 
-/// Moves a record from `lease_table` to `cleanup_queue`. The caller starts the release. Reports a loss, unless the
-/// grant was not reported.
+/// Moves a record from `lease_table` to `pending_releases`. The caller sends the release. Reports a loss only if the
+/// grant was reported.
 void core::end_lease(lock_record& record, lost_reason reason, deferred_actions& actions)
 {
     auto& state = record.release_state();
@@ -179,17 +180,17 @@ void core::end_lease(lock_record& record, lost_reason reason, deferred_actions& 
     record.lease_state().plan.forget_renewal();
     if (options.observer)
         state.held.stop(lease_clock::now());
-    cleanup.add(record);
+    releases.add(record);
     if (key_queue* const queue = queues.find(record); queue && queue->holder == &record)
         queue->holder = nullptr;
     if (!is_released)
-        queues.wake_heads(record, actions.wakes);
+        queues.wake_all_heads(record, actions.wakes);
     state.is_in_background = group || !is_released;
     if (group)
         group->lease_ended(actions.wakes);
     else
         count_end(*this, record, reason);
-    timers.schedule(record, record.lease_state().answer_by);
+    timers.schedule(record, record.lease_state().earliest_wait_deadline);
     record.notify(actions.wakes);
     for (const end_listener& each : record.lease_state().end_listeners)
         each.target->notify(actions.wakes);

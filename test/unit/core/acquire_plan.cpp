@@ -239,7 +239,7 @@ BOOST_AUTO_TEST_CASE(acquire_without_a_suspension_since_the_answer_yields)
 BOOST_AUTO_TEST_CASE(waiter_behind_the_head_counts_without_requests)
 {
     acquire finite{every_two_seconds().times(3)};
-    BOOST_TEST(finite.after(0s, behind).kind == action::count);
+    BOOST_TEST(finite.after(0s, behind).kind == action::count_attempt);
     BOOST_TEST(finite.after(0s, behind).yields);
     BOOST_TEST(finite.schedule.on_failed(start));
     const auto then = finite.after(1s, behind);
@@ -262,7 +262,7 @@ BOOST_AUTO_TEST_CASE(waiter_behind_a_local_holder_counts_one_attempt_without_a_r
     acquire one{every_two_seconds().times(5)};
     auto seen = head;
     seen.held_here_until = start + 1s;
-    BOOST_TEST(one.after(0s, seen).kind == action::count);
+    BOOST_TEST(one.after(0s, seen).kind == action::count_attempt);
     BOOST_TEST(!one.after(0s, seen).yields);
     BOOST_TEST(one.schedule.on_failed(start));
     BOOST_TEST(one.after(0s, seen).kind == action::wait);
@@ -285,7 +285,7 @@ BOOST_AUTO_TEST_CASE(waiter_yields_to_other_lockers)
 {
     acquire one{every_two_seconds()};
     auto seen = head;
-    seen.yields_until = start + 5ms;
+    seen.leave_to_others_until = start + 5ms;
     BOOST_TEST(one.after(0s, seen).kind == action::send);
     one.busy_at(0s);
     one.plan.begin_wait(true);
@@ -402,7 +402,7 @@ BOOST_AUTO_TEST_CASE(replacing_claim_continues_without_a_wait_at_the_backend)
     one.busy_at(0s, start + 700ms);
     one.plan.begin_wait(true);
     acquire_plan fresh;
-    fresh.continue_for(one.plan);
+    fresh.take_progress_from(one.plan);
     BOOST_TEST(fresh.was_sent());
     BOOST_TEST(fresh.stop_waiting());
     BOOST_TEST(!one.plan.stop_waiting());

@@ -299,16 +299,16 @@ BOOST_AUTO_TEST_CASE(requested_options_of_a_group_apply_from_its_completion)
     auto plan = renewed();
     const auto ends = plan.on_granted({start, 30s});
     auto manual = plan;
-    BOOST_TEST((manual.on_handed_out(start + 5s, false, 0ms, ends) == ends));
+    BOOST_TEST((manual.on_group_complete(start + 5s, false, 0ms, ends) == ends));
     BOOST_TEST((manual.due(ends, default_margins, false) == never));
     auto bounded = plan;
-    BOOST_TEST((bounded.on_handed_out(start + 5s, true, 10s, ends) == start + 15s));
+    BOOST_TEST((bounded.on_group_complete(start + 5s, true, 10s, ends) == start + 15s));
     BOOST_TEST((bounded.due(start + 15s, default_margins, false) == start + 10s));
     BOOST_TEST((bounded.on_extended({start + 10s, 30s}, 30s) == start + 15s));
     // A TTL of 0 means no expiry.
     auto endless = renewed();
     BOOST_TEST((endless.on_granted({start, 0s}) == never));
-    BOOST_TEST((endless.on_handed_out(start + 5s, true, 10s, never) == never));
+    BOOST_TEST((endless.on_group_complete(start + 5s, true, 10s, never) == never));
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -217,7 +217,7 @@ void lose_in_incomplete_group(transition_fixture& env)
     BOOST_TEST(env.locker->stats().losses[static_cast<std::size_t>(lost_reason::broken)] == 0U);
     while (env.script->deliver())
         env.ready();
-    COLOCK_THROWS(retry_error, errc::unavailable, acquiring.get(env.io()));
+    COLOCK_THROWS(create_error, errc::unavailable, acquiring.get(env.io()));
 }
 
 void detach(transition_fixture& env)

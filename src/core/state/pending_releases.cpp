@@ -1,5 +1,5 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
-#include "core/state/cleanup_queue.hpp"
+#include "core/state/pending_releases.hpp"
 
 #include "core/state/core.hpp"
 #include "util/simulation_marks.hpp"
@@ -22,28 +22,28 @@ constexpr auto max_yield_time = 20ms;
 
 } // namespace
 
-void cleanup_queue::note_request(lock_record& claim, std::chrono::milliseconds ttl) noexcept
+void pending_releases::raise_latest_expiry(lock_record& claim, std::chrono::milliseconds ttl) noexcept
 {
     claim.release_state().latest_expiry = std::max(claim.release_state().latest_expiry,
         ttl == 0ms ? time_point::max() : saturating_add(claim.operation_start(), ttl));
 }
 
-cleanup_queue::time_point cleanup_queue::release_deadline(const lock_record& record) const noexcept
+pending_releases::time_point pending_releases::release_deadline(const lock_record& record) const noexcept
 {
     // A claim that the server does not end by itself exists until it is released.
     return core_.can.expires ? saturating_add(record.release_state().latest_expiry, core_.options.operation_timeout)
                              : time_point::max();
 }
 
-void cleanup_queue::add(lock_record& record)
+void pending_releases::add(lock_record& record)
 {
-    note_request(record, record.ttl());
+    raise_latest_expiry(record, record.ttl());
     intrusive_ptr_add_ref(&record);
     ending_.push_back(record);
     ++core_.stats.settling;
 }
 
-void cleanup_queue::remove(lock_record& record, deferred_actions& actions)
+void pending_releases::remove(lock_record& record, deferred_actions& actions)
 {
     ending_.erase(ending_.iterator_to(record));
     actions.removed.push_back(record);
@@ -54,7 +54,7 @@ void cleanup_queue::remove(lock_record& record, deferred_actions& actions)
     }
 }
 
-void cleanup_queue::start_release(lock_record& record, deferred_actions& actions)
+void pending_releases::send_release(lock_record& record, deferred_actions& actions)
 {
     if (core_.dead && !core_.can.immediate)
         return core_.finish(record, false, actions);
@@ -73,7 +73,7 @@ void cleanup_queue::start_release(lock_record& record, deferred_actions& actions
             actions.add_request(deferred_actions::action::hand_over, record, next);
         else
             actions.add_request(record.granted && !record.in_doubt() ? deferred_actions::action::release
-                                                                     : deferred_actions::action::abandon,
+                                                                     : deferred_actions::action::release_settled,
                 record);
     } catch (const std::bad_alloc&) {
         return retry_later(record, actions);
@@ -96,14 +96,14 @@ void cleanup_queue::start_release(lock_record& record, deferred_actions& actions
     }
 }
 
-void cleanup_queue::on_released(lock_record& record, release_outcome&& outcome, deferred_actions& actions)
+void pending_releases::on_released(lock_record& record, release_outcome&& outcome, deferred_actions& actions)
 {
     record.in_flight = operation::none;
     if (outcome.others_wait && !core_.can.fifo) {
         if (key_queue* queue = core_.queues.find(record)) {
             const auto now = lease_clock::now();
-            queue->yields_until = now + std::clamp<lease_clock::duration>(
-                                            2 * (now - record.operation_start()), min_yield_time, max_yield_time);
+            queue->leave_to_others_until = now + std::clamp<lease_clock::duration>(2 * (now - record.operation_start()),
+                                                     min_yield_time, max_yield_time);
         }
     }
     const bool late_grant = record.releases_late_grant;
@@ -121,7 +121,7 @@ void cleanup_queue::on_released(lock_record& record, release_outcome&& outcome, 
         // The answered request was the release of a late grant, and the acquire was given up meanwhile. The claim
         // itself is still to be released.
         COLOCK_SOMETIMES(acquire_is_given_up_during_the_release_of_a_late_grant);
-        start_release(record, actions);
+        send_release(record, actions);
     } else if (record.current_phase() == phase::ending) {
         auto& state = record.release_state();
         const bool failed = outcome.status == release_status::failed;
@@ -140,7 +140,7 @@ void cleanup_queue::on_released(lock_record& record, release_outcome&& outcome, 
     }
 }
 
-void cleanup_queue::retry_later(lock_record& record, deferred_actions& actions)
+void pending_releases::retry_later(lock_record& record, deferred_actions& actions)
 {
     auto& state = record.release_state();
     state.is_in_background = true;
@@ -155,33 +155,33 @@ void cleanup_queue::retry_later(lock_record& record, deferred_actions& actions)
     // waiters.
     if (record.granted)
         core_.queues.wake_after_release(record, actions.wakes);
-    // The caller that waited for the first answer may return now, so the cleanup keeps the core alive.
+    // The caller that waited for the first answer may return now, so this object keeps the core alive.
     if (!kept_)
         kept_ = core_.weak_from_this().lock();
     state.backoff = std::clamp<decltype(state.backoff)>(state.backoff * 2U, min_retry_delay, max_retry_delay);
     state.retry_at = std::min(saturating_add(now, state.backoff), deadline);
-    core_.timers.schedule(record, std::min(state.retry_at, record.lease_state().answer_by));
+    core_.timers.schedule(record, std::min(state.retry_at, record.lease_state().earliest_wait_deadline));
     record.notify(actions.wakes);
 }
 
-void cleanup_queue::keep_until_ended(const lock_record& record)
+void pending_releases::keep_until_ended(const lock_record& record)
 {
     if (record.current_phase() == phase::ending && record.list_hook::is_linked() && !kept_)
         kept_ = core_.weak_from_this().lock();
 }
 
-bool cleanup_queue::is_inside_call(const lock_record& record) const noexcept
+bool pending_releases::is_inside_call(const lock_record& record) const noexcept
 {
     return core_.can.immediate && record.in_flight != operation::none;
 }
 
-unsigned cleanup_queue::calls_in_flight() const noexcept
+unsigned pending_releases::calls_in_flight() const noexcept
 {
     return static_cast<unsigned>(
         std::ranges::count_if(ending_, [this](const lock_record& each) { return is_inside_call(each); }));
 }
 
-void cleanup_queue::give_up(deferred_actions& actions)
+void pending_releases::give_up(deferred_actions& actions)
 {
     for (auto next = ending_.begin(); next != ending_.end();) {
         lock_record& unanswered = *next++;
@@ -192,7 +192,7 @@ void cleanup_queue::give_up(deferred_actions& actions)
     }
 }
 
-const std::vector<std::string>& cleanup_queue::give_up_and_list_keys(deferred_actions& actions)
+const std::vector<std::string>& pending_releases::give_up_and_list_keys(deferred_actions& actions)
 {
     for (const lock_record& unanswered : ending_) {
         if (!is_inside_call(unanswered))

@@ -15,26 +15,26 @@ namespace colock::inline v0::detail {
 /// or hand-over, its retries, and what a shutdown gives up.
 ///
 /// Thread safety: guarded by the mutex of the core.
-class cleanup_queue
+class pending_releases
 {
 public:
     using time_point = lease_clock::time_point;
 
-    explicit cleanup_queue(core& owner) : core_(owner) {}
-    cleanup_queue(const cleanup_queue&) = delete;
-    cleanup_queue& operator=(const cleanup_queue&) = delete;
+    explicit pending_releases(core& owner) : core_(owner) {}
+    pending_releases(const pending_releases&) = delete;
+    pending_releases& operator=(const pending_releases&) = delete;
 
     /// Records that a request with this TTL is about to be sent, or was sent.
-    static void note_request(lock_record& claim, std::chrono::milliseconds ttl) noexcept;
+    static void raise_latest_expiry(lock_record& claim, std::chrono::milliseconds ttl) noexcept;
     /// Adds a claim that has begun to end. The queue keeps it from now on.
     void add(lock_record& record);
     /// Removes a claim that has ended.
     void remove(lock_record& record, deferred_actions& actions);
     /// Releases the claim as soon as none of its operations is in flight: hands it over to the next waiter, or releases
     /// it in the backend.
-    void start_release(lock_record& record, deferred_actions& actions);
+    void send_release(lock_record& record, deferred_actions& actions);
     void on_released(lock_record& record, release_outcome&& outcome, deferred_actions& actions);
-    /// Keeps the core alive until the cleanup ends, because the last owner of `record` may be destroyed now.
+    /// Keeps the core alive until the release ends, because the last owner of `record` may be destroyed now.
     void keep_until_ended(const lock_record& record);
 
     /// Number of claims that other threads are releasing inside a backend that answers at once.

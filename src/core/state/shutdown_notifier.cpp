@@ -1,14 +1,14 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
-#include "core/state/shutdown_sequence.hpp"
+#include "core/state/shutdown_notifier.hpp"
 
-#include "core/state/batches.hpp"
 #include "core/state/handler_limits.hpp"
+#include "core/state/run_in_batches.hpp"
 
 #include <mutex>
 
 namespace colock::inline v0::detail {
 
-void shutdown_sequence::begin(scope notified)
+void shutdown_notifier::begin(scope notified)
 {
     {
         const std::lock_guard guard(core_.mutex);
@@ -19,13 +19,13 @@ void shutdown_sequence::begin(scope notified)
     notify_remaining();
 }
 
-void shutdown_sequence::notify_remaining()
+void shutdown_notifier::notify_remaining()
 {
     run_in_batches(core_, [this](deferred_actions& actions) { return notify_batch(actions); });
 }
 
 /// Returns false if this was the last batch.
-bool shutdown_sequence::notify_batch(deferred_actions& actions)
+bool shutdown_notifier::notify_batch(deferred_actions& actions)
 {
     if (!is_notifying_)
         return false;
@@ -34,7 +34,7 @@ bool shutdown_sequence::notify_batch(deferred_actions& actions)
             actions.wakes.add(core_.suspended_until_closed.front());
         } else if (!ends_leases_ || !core_.leases.shut_down_next(actions)) {
             is_notifying_ = false;
-            core_.cleanup.drained().notify(actions.wakes);
+            core_.releases.drained().notify(actions.wakes);
             return false;
         }
     }

@@ -7,7 +7,7 @@ namespace colock::inline v0::detail {
 
 /// Ends the waiters, and on request the held locks, when no acquire may begin any more. Works in batches, so that many
 /// waiters do not block the event loop.
-class shutdown_sequence
+class shutdown_notifier
 {
 public:
     /// Selects what is notified.
@@ -17,9 +17,9 @@ public:
         waiters_and_leases,
     };
 
-    explicit shutdown_sequence(core& owner) : core_(owner) {}
-    shutdown_sequence(const shutdown_sequence&) = delete;
-    shutdown_sequence& operator=(const shutdown_sequence&) = delete;
+    explicit shutdown_notifier(core& owner) : core_(owner) {}
+    shutdown_notifier(const shutdown_notifier&) = delete;
+    shutdown_notifier& operator=(const shutdown_notifier&) = delete;
 
     /// Closes the locker: nothing is granted from now on. Notifies the first batch before it returns. The other batches
     /// follow even if nobody waits for them. The mutex must not be held.

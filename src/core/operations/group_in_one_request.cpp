@@ -1,5 +1,5 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
-#include "core/operations/group_at_once.hpp"
+#include "core/operations/group_in_one_request.hpp"
 
 #include "core/operations/operation_errors.hpp"
 #include "core/state/core.hpp"
@@ -47,7 +47,7 @@ bool attempt_all(core& self, const std::vector<lock_record::ptr>& records, bool 
         for (const auto& each : records)
             self.queues.enter(*each, false, actions.wakes);
         for (const auto& each : records) {
-            each->sends_create();
+            each->prepare_create();
             each->set_operation_start(now);
         }
         if (is_retry)
@@ -70,7 +70,7 @@ bool must_await_batch(core& self, lock_record& record, retry_schedule& schedule,
         if (record.current_phase() != phase::acquiring || record.in_flight == operation::none)
             return false;
         if (now >= schedule.deadline())
-            last = answer_to(self, record, now);
+            last = last_answer_for(self, record, now);
         self.timers.schedule_wait(record, schedule.deadline());
         seen = record.version;
     }
