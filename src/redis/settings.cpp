@@ -20,7 +20,7 @@ void check_range(const char* name, milliseconds value, milliseconds from)
 
 settings::settings(const options& options)
     : location(parse_url(options.url)), tls(options.tls), sentinel_user(options.sentinel_user),
-      sentinel_password(options.sentinel_password), layout(options.layout),
+      sentinel_password(options.sentinel_password), credentials(options.credentials), layout(options.layout),
       operation_timeout(options.operation_timeout.value_or(std::chrono::seconds(5))),
       connect_timeout(options.connect_timeout), idle_timeout(options.idle_timeout),
       health_interval(options.health_interval), poll_interval(options.poll_interval),
@@ -28,6 +28,8 @@ settings::settings(const options& options)
 {
     remote::use_program_value(location.user, options.user, "user", "redis");
     remote::use_program_value(location.password, options.password, "password", "redis");
+    if (credentials && !(location.user.empty() && location.password.empty()))
+        refuse_options("a user or a password is given beside options::credentials; give one or the other");
     if (!location.user.empty() && location.password.empty())
         refuse_options("a user is given without a password; a password alone is written :password@host");
     if (location.master.empty() && !(sentinel_user.empty() && sentinel_password.empty()))

@@ -7,6 +7,7 @@
 #include <colock/redis/adapter.hpp>
 
 #include <chrono>
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -20,6 +21,7 @@ struct settings
     tls_options tls;
     std::string sentinel_user;
     std::string sentinel_password;
+    std::function<void(completion<redis::credentials>)> credentials;
     redis::layout layout = redis::layout::standard;
     std::chrono::milliseconds operation_timeout{5000};
     std::chrono::milliseconds connect_timeout{2000};

@@ -6,11 +6,14 @@
 #include <colock/connect.hpp>
 #include <colock/detail/export.hpp>
 #include <colock/spi/adapter.hpp>
+#include <colock/spi/completion.hpp>
+#include <colock/spi/outcome.hpp>
 #include <colock/tls.hpp>
 
 #include <boost/asio/any_io_executor.hpp>
 
 #include <chrono>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -32,12 +35,25 @@ enum class layout : unsigned char
     plain,
 };
 
+/// A user and a password that a program has obtained for one connection, for example a token of a cloud service.
+struct credentials
+{
+    /// Empty: the user `default`.
+    std::string user{};
+    std::string password{};
+    /// When the server stops accepting them. A connection that is open then needs new ones before. Default: never.
+    std::chrono::system_clock::time_point valid_until = std::chrono::system_clock::time_point::max();
+    /// Why there are none. `errc::access_denied` ends the operations that wait for the connection; with any other code
+    /// they fail with `errc::unavailable`, and the attempt to connect is repeated.
+    failure_ptr error{};
+};
+
 /// Options of the Redis adapter and of a quorum. make_adapter and make_quorum check them.
 ///
-/// The query of `url` can give every option except `url`, `user` and `password`, each by the name of its member:
-/// `redis://host?connect_timeout=500ms&tls.ca_file=/etc/ca.pem`. See colock::make_adapter for the form of the values.
-/// An option that is given in the URL and in the struct must have the same value in both. A member that has its default
-/// counts as not given.
+/// The query of `url` can give every option except `url`, `user`, `password` and `credentials`, each by the name of its
+/// member: `redis://host?connect_timeout=500ms&tls.ca_file=/etc/ca.pem`. See colock::make_adapter for the form of the
+/// values. An option that is given in the URL and in the struct must have the same value in both. A member that has its
+/// default counts as not given.
 struct options
 {
     /// One of
@@ -59,6 +75,17 @@ struct options
     std::string user{};
     /// Password. If the URL also contains a password, it must be the same.
     std::string password{};
+    /// Gives the credentials of each connection to a server with locks, instead of `user` and `password`. Use it if
+    /// they change while the program runs: tokens of AWS (15 minutes), Google or Azure (one hour), secrets that are
+    /// rotated.
+    ///
+    /// Called on the adapter's strand before each connection, and again on an open connection after four fifths of the
+    /// time until `credentials::valid_until`, at the earliest after a second. The new credentials are sent by AUTH. It
+    /// must not block: it starts the work and returns. The completion may be called from any thread, once. If it is not
+    /// called within `connect_timeout`, the attempt fails with `errc::unavailable`, as it does if the function throws.
+    /// If the renewal fails, the observer receives a `warning`, and it is tried again until the server closes the
+    /// connection. The function must be usable until the adapter has been destroyed.
+    std::function<void(completion<redis::credentials>)> credentials{};
     /// User for the Sentinels, if they require authentication. Needs `sentinel_password`, and a URL with Sentinels.
     std::string sentinel_user{};
     /// Password for the Sentinels, if they require authentication. Needs a URL with Sentinels.

@@ -39,6 +39,11 @@ failure_ptr check_greeting(const location& location, const reply_list& replies)
     return nullptr;
 }
 
+std::string_view user_or_default(const std::string& user) noexcept
+{
+    return user.empty() ? std::string_view("default") : user;
+}
+
 } // namespace
 
 void push_hello(
@@ -46,18 +51,23 @@ void push_hello(
 {
     std::vector<std::string_view> words{"3"};
     if (!password.empty())
-        words.insert(words.end(), {"AUTH", user.empty() ? std::string_view("default") : user, password});
+        words.insert(words.end(), {"AUTH", user_or_default(user), password});
     if (!name.empty())
         words.insert(words.end(), {"SETNAME", name});
     request.push_range("HELLO", words);
 }
 
-void push_greeting(boost::redis::request& request, const location& location)
+void push_greeting(boost::redis::request& request, const std::string& user, const std::string& password, int database)
 {
-    push_hello(request, location.user, location.password, client_name);
-    if (location.database != 0)
-        request.push("SELECT", location.database);
+    push_hello(request, user, password, client_name);
+    if (database != 0)
+        request.push("SELECT", database);
     request.push("INFO");
+}
+
+void push_auth(boost::redis::request& request, const std::string& user, const std::string& password)
+{
+    request.push("AUTH", user_or_default(user), password);
 }
 
 greeting_result read_greeting(const location& location, const reply_list& replies)

@@ -25,7 +25,10 @@ void push_hello(
     boost::redis::request& request, const std::string& user, const std::string& password, std::string_view name);
 
 /// Adds the commands that authenticate, select the database, and query the server's properties.
-void push_greeting(boost::redis::request& request, const location& location);
+void push_greeting(boost::redis::request& request, const std::string& user, const std::string& password, int database);
+
+/// Adds an AUTH, which replaces the credentials of the connection.
+void push_auth(boost::redis::request& request, const std::string& user, const std::string& password);
 
 /// Result of the greeting.
 struct greeting_result

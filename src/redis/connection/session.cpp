@@ -15,7 +15,8 @@ session::session(const asio::any_io_executor& strand, remote::client_base& owner
     connection_factory& factory, remote::event_reporter& reporter, fence_anchor& anchor,
     std::atomic<bool>& replicas_seen)
     : connection_loop(strand, owner, reporter, saturating_cast(config.idle_timeout)), config_(config),
-      factory_(factory), anchor_(anchor), replicas_seen_(replicas_seen)
+      factory_(factory), anchor_(anchor), replicas_seen_(replicas_seen),
+      authentication_(strand, owner, config, reporter)
 {
 }
 
@@ -41,6 +42,7 @@ remote::coroutine session::run()
 
     // 2. Connect, and prepare the connection for requests. The Sentinels may name several servers, one after another.
     for (;;) {
+        co_await get_credentials();
         make_connection();
         failure_ptr failure;
         co_await greet(failure);
@@ -67,6 +69,7 @@ remote::coroutine session::run()
 
     // 3. Report that the connection is ready. The coroutine is resumed when the connection has ended.
     plan().note_accepted();
+    authentication_.keep_valid(connection_);
     co_await suspension_.suspend([this] { opened(); });
 
     // 4. Report the end, after which the coroutine is destroyed.
@@ -108,6 +111,20 @@ remote::coroutine session::find_master(std::function<void()> start_query)
         co_await fail(not_found_);
 }
 
+remote::coroutine session::get_credentials()
+{
+    if (!authentication_.is_requested())
+        co_return;
+    co_await suspension_.suspend([this] {
+        authentication_.request([this](const failure_ptr& failure) {
+            no_credentials_ = failure;
+            suspension_.resume();
+        });
+    });
+    if (no_credentials_)
+        co_await fail(no_credentials_);
+}
+
 void session::make_connection()
 {
     connection_ = factory_.make(server_);
@@ -136,7 +153,7 @@ void session::send(boost::redis::request commands)
 remote::coroutine session::greet(failure_ptr& failure)
 {
     boost::redis::request greeting;
-    push_greeting(greeting, config_.location);
+    push_greeting(greeting, authentication_.user(), authentication_.password(), config_.location.database);
     co_await exec(std::move(greeting));
     if (end_error_) {
         failure = end_failure();
@@ -222,6 +239,7 @@ void session::give_up()
 void session::disconnect()
 {
     run_ = {};
+    authentication_.stop();
     drop_search();
     drop_connection();
 }

@@ -1,6 +1,7 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #pragma once
 
+#include "redis/connection/authentication.hpp"
 #include "redis/connection/connection_factory.hpp"
 #include "redis/connection/sentinel_search.hpp"
 #include "redis/reply.hpp"
@@ -60,6 +61,8 @@ private:
     /// ends before.
     /// \param start_query makes `search_` call its handler
     [[nodiscard]] remote::coroutine find_master(std::function<void()> start_query);
+    /// Asks the program for the credentials, if it gives them. Does not return if it has none.
+    [[nodiscard]] remote::coroutine get_credentials();
     /// Authenticates, and checks the server.
     /// \param failure is set to the reason why the server cannot be used, if it cannot
     [[nodiscard]] remote::coroutine greet(failure_ptr& failure);
@@ -89,6 +92,7 @@ private:
     connection_factory& factory_;
     fence_anchor& anchor_;
     std::atomic<bool>& replicas_seen_;
+    authentication authentication_;
     std::shared_ptr<sentinel_search> search_;
     std::shared_ptr<server_connection> connection_;
     endpoint server_;
@@ -100,6 +104,8 @@ private:
     reply_list replies_;
     /// Why the Sentinels name no server; null if they name `server_`.
     failure_ptr not_found_;
+    /// Why the program has no credentials; null if it has.
+    failure_ptr no_credentials_;
     /// The error with which the connection has ended.
     std::optional<error_code> end_error_;
 

@@ -30,7 +30,8 @@ subscriptions::subscriptions(const asio::any_io_executor& strand, remote::client
     connection_factory& factory, remote::event_reporter& reporter, session& requests, remote::wait_sources& sources)
     : listening_loop(strand, owner, requests, sources,
           config.idle_timeout == 0ms ? lease_clock::duration::zero() : channel_linger),
-      config_(config), factory_(factory), reporter_(reporter), requests_(requests)
+      config_(config), factory_(factory), reporter_(reporter), requests_(requests),
+      authentication_(strand, owner, config, reporter)
 {
     sources_.set_polling(polls());
 }
@@ -52,10 +53,23 @@ bool subscriptions::are_elsewhere() const
 
 void subscriptions::connect()
 {
+    if (!authentication_.is_requested())
+        return make_connection();
+    // A failure is reported by the connection for requests, which needs the same credentials.
+    authentication_.request([this](const failure_ptr& failure) {
+        if (failure)
+            connection_ended();
+        else
+            make_connection();
+    });
+}
+
+void subscriptions::make_connection()
+{
     connection_ = factory_.make(requests_.server());
     in_flight_ = 0;
     boost::redis::request commands;
-    push_hello(commands, config_.location.user, config_.location.password, client_name);
+    push_hello(commands, authentication_.user(), authentication_.password(), client_name);
     commands.push("INFO", "server");
     connection_->exec(
         std::move(commands), [self = owner_.keep(*this), current = connection_](const reply_list& replies) {
@@ -85,11 +99,13 @@ void subscriptions::on_greeting(const reply_list& replies)
     process_ = replies[1].is_error() ? std::string() : std::string(info_field(replies[1].text, "run_id"));
     connection_->disable_nagle();
     connection_->note_established();
+    authentication_.keep_valid(connection_);
     handle(are_elsewhere() ? event::connected_elsewhere : event::connected_here);
 }
 
 void subscriptions::connection_ended()
 {
+    authentication_.stop();
     factory_.drop(connection_);
     sources_.begin_round();
     handle(event::closed);
@@ -99,11 +115,11 @@ void subscriptions::connection_ended()
 
 void subscriptions::disconnect()
 {
-    // There is no connection if there was no memory to create it.
+    // There is no connection while the program is asked for credentials, or if there was no memory to create it.
     if (connection_)
         connection_->close();
     else
-        handle(event::closed);
+        connection_ended();
 }
 
 void subscriptions::receive()

@@ -1,6 +1,7 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #pragma once
 
+#include "redis/connection/authentication.hpp"
 #include "redis/connection/connection_factory.hpp"
 #include "redis/connection/session.hpp"
 #include "redis/reply.hpp"
@@ -26,13 +27,14 @@ public:
         remote::wait_sources& sources);
 
     void follow_requests() override;
-    [[nodiscard]] bool connected() const noexcept override { return connection_ != nullptr; }
+    [[nodiscard]] bool connected() const noexcept override { return connection_ || authentication_.is_waiting(); }
     [[nodiscard]] std::optional<lease_clock::duration> longest_wait() const override;
 
 private:
     using source_list = std::vector<remote::wait_sources::source_ptr>;
 
     void connect() override;
+    void make_connection();
     void disconnect() override;
     void listen() override;
     void listen_elsewhere() override;
@@ -50,6 +52,7 @@ private:
     connection_factory& factory_;
     remote::event_reporter& reporter_;
     session& requests_;
+    authentication authentication_;
     std::shared_ptr<server_connection> connection_;
     /// Identifies the server process of this connection. Empty if unknown.
     std::string process_;

@@ -97,6 +97,8 @@ BOOST_AUTO_TEST_CASE(options_are_checked)
     refuses({.prefix = std::string(129, 'x') + ":"});
     refuses({.prefix = std::string("a\0:", 3)});
     refuses({.user = "somebody"});
+    refuses({.password = "p", .credentials = [](completion<redis::credentials>) {}});
+    refuses({.url = "redis://:p@h", .credentials = [](completion<redis::credentials>) {}});
     refuses({.tls = {.ca_file = "file"}});
     refuses({.url = "rediss://h", .tls = {.certificate_file = "file"}});
     refuses({.operation_timeout = 9ms});
