@@ -64,13 +64,13 @@ private:
 
     void answered() override
     {
+        const bool has_acted = step_ == step::act;
         outcome_.error = step_ == step::read ? take_page(replies[0]) : take_rows(replies[0]);
         if (outcome_.error) {
             finish_failed(std::move(outcome_.error));
             return;
         }
-        const bool is_complete = step_ == step::act && processed_ >= members_.size();
-        if (is_complete) {
+        if (has_acted && processed_ >= members_.size()) {
             done_(std::move(outcome_));
             return;
         }
