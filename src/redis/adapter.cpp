@@ -64,13 +64,10 @@ public:
         } else if (claim->mode() == lock_mode::shared) {
             // The stored value of a reader is created once, and every request of this claim has to use the same value.
             static_cast<void>(state_of(*claim));
-            // If a writer waits, the commands without a script would acquire the lock and release it again, which
-            // delays the writer. The script is cheaper than that.
-            if (get_client().writers().may_wait(*claim))
-                first = create_step::by_script;
         }
-        // Only the script can write the group's index in the same step.
-        if (is_grouped(config(), *claim))
+        // Only a script can add a reader unless a writer holds the lock or waits, and write a group's index in the same
+        // step.
+        if (needs_sorted_sets(config(), *claim))
             first = create_step::by_script;
         get_client().submit(make_create(get_client(), std::move(claim), std::move(done), first));
     }

@@ -57,7 +57,7 @@ settings::settings(const options& options)
     if (prefix.size() > 128 || prefix.find('\0') != std::string::npos)
         refuse_options("the prefix is longer than 128 bytes or contains a NUL; shorten it, or leave the NUL out");
     if (plain()) {
-        // The probe key is never written, only deleted. It must never exist.
+        // The probe key is never written. It must never exist.
         probe_key = prefix + "{colock}#probe";
         return;
     }
@@ -66,7 +66,6 @@ settings::settings(const options& options)
     const auto base = prefix.substr(0, prefix.size() - 1) + '#';
     fence_key = base + "fence";
     probe_key = base + "probe";
-    intent_prefix = base + "w:";
     group_prefix = base + "g:";
 }
 

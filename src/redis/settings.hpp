@@ -34,7 +34,6 @@ struct settings
     std::string prefix;
     std::string fence_key;
     std::string probe_key;
-    std::string intent_prefix;
     std::string group_prefix;
 
     /// \throws validation_error

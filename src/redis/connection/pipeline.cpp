@@ -59,7 +59,7 @@ void pipeline::send()
     const auto connection = session_.connection();
     const auto number = connection->number();
     next->set_connection(number);
-    next->write_request(config_.fence_key, config_.probe_key);
+    next->write_request(config_.fence_key);
     auto& batch = *next;
     connection->exec(batch, [self = owner_.keep(*this), connection, next = std::move(next), number](
                                 const error_code& error, std::size_t) mutable {

@@ -44,7 +44,11 @@ public:
         count_from(claim_->operation_start());
     }
 
-    [[nodiscard]] bool may_anchor() const noexcept override { return step_ == step::take && !config().plain(); }
+    [[nodiscard]] std::size_t fence_count() const noexcept override
+    {
+        return step_ == step::take && !config().plain() ? 1 : 0;
+    }
+    [[nodiscard]] bool may_anchor() const noexcept override { return fence_count() > 0; }
     [[nodiscard]] bool needs_sorted_sets() const noexcept override
     {
         return step_ == step::take && detail::needs_sorted_sets(config(), *claim_);
@@ -72,14 +76,11 @@ private:
         const auto key = lock_key(config(), claim_->key());
         const auto ttl = claim_->ttl().count();
         const stored_value value(config(), *claim_);
-        if (config().plain())
-            all.adopt_plain.push(request, form, 2, key, config().probe_key, ticket_, value, ttl);
-        else if (const auto& adopt = claim_->mode() == lock_mode::exclusive ? all.adopt : all.adopt_shared;
-            is_grouped(config(), *claim_))
-            adopt.push(request, form, 4, key, config().fence_key, config().probe_key,
-                group_key(config(), claim_->owner().group), ticket_, value, ttl);
+        const auto& adopt = claim_->mode() == lock_mode::exclusive ? all.adopt : all.adopt_shared;
+        if (is_grouped(config(), *claim_))
+            adopt.push(request, form, 2, key, group_key(config(), claim_->owner().group), ticket_, value, ttl);
         else
-            adopt.push(request, form, 3, key, config().fence_key, config().probe_key, ticket_, value, ttl);
+            adopt.push(request, form, 1, key, ticket_, value, ttl);
     }
 
     void answered() override
@@ -102,8 +103,10 @@ private:
             done_(create_outcome::busy());
         } else if (config().plain()) {
             granted(0);
-        } else if (owner_.anchor().accept(answer.number)) {
-            granted(answer.number);
+        } else if (!fence.is(reply::kind::number)) {
+            held_without_fence(fence);
+        } else if (owner_.anchor().accept(fence.number)) {
+            granted(fence.number);
         } else {
             step_ = step::raise_fence;
             resubmit();

@@ -15,9 +15,6 @@ namespace colock::inline v0::redis::detail {
 
 namespace {
 
-/// The reply of PTTL for a key that does not exist.
-constexpr std::int64_t no_such_key = -2;
-
 lease_clock::duration remaining_of(const reply& milliseconds_left)
 {
     // In its last millisecond a key has 0 ms left, but 0 means "unknown" here.
@@ -65,8 +62,7 @@ public:
             request.push("INCRBY", config().fence_key, 1);
             return;
         case step::undo:
-        case step::yield_to_writer:
-            write_release(request);
+            push_release(request, script::form::whole, config(), *claim_);
             return;
         }
     }
@@ -77,8 +73,8 @@ public:
     {
         return !holds() && detail::needs_sorted_sets(config(), *claim_);
     }
-    [[nodiscard]] bool needs_fence() const noexcept override { return step_ == step::by_commands && !config().plain(); }
-    [[nodiscard]] bool may_anchor() const noexcept override { return needs_fence(); }
+    [[nodiscard]] std::size_t fence_count() const noexcept override { return holds() || config().plain() ? 0 : 1; }
+    [[nodiscard]] bool may_anchor() const noexcept override { return fence_count() > 0; }
 
     void end(delivery status, failure_ptr failure) override
     {
@@ -94,7 +90,7 @@ public:
                 // The lost reply may have said that an intent was stored.
                 const bool by_script = step_ == step::by_script || step_ == step::by_whole_script;
                 state.intent = state.intent || (by_script && claim_->keeps_place());
-                if (step_ == step::undo || step_ == step::yield_to_writer)
+                if (step_ == step::undo)
                     claim_->mark_release_in_doubt();
             }
             if (failure->code != errc::outcome_unknown)
@@ -105,12 +101,8 @@ public:
 
 private:
     /// True if the server holds the lock for this claim, as far as the replies show.
-    [[nodiscard]] bool holds() const noexcept
-    {
-        return step_ == step::raise_fence || step_ == step::undo || step_ == step::yield_to_writer;
-    }
+    [[nodiscard]] bool holds() const noexcept { return step_ == step::raise_fence || step_ == step::undo; }
     [[nodiscard]] key_name key() const noexcept { return lock_key(config(), claim_->key()); }
-    [[nodiscard]] key_name intent() const noexcept { return intent_key(config(), claim_->key()); }
     [[nodiscard]] key_name group() const noexcept { return group_key(config(), claim_->owner().group); }
     [[nodiscard]] stored_value value() const { return {config(), *claim_}; }
 
@@ -122,34 +114,23 @@ private:
             request.push("SET", key(), value(), "NX", "PX", ttl);
         else
             request.push("SET", key(), value(), "NX");
-        if (claim_->mode() == lock_mode::shared)
-            request.push("PTTL", intent());
     }
 
     void write_script(boost::redis::request& request, script::form form)
     {
+        if (raises_counter)
+            owner_.anchor().push(request, script::form::digest);
         const auto& all = scripts::get();
         const auto ttl = claim_->ttl().count();
-        const auto* const state = find_state(*claim_);
+        const bool is_shared = claim_->mode() == lock_mode::shared;
+        const auto& script = is_shared ? all.acquire_shared : all.acquire;
+        const auto last = is_shared ? claim_->max_holders() : claim_->keeps_place() ? intent_ms : 0;
         if (config().plain())
             all.acquire_plain.push(request, form, 1, key(), value(), ttl);
-        else if (claim_->mode() == lock_mode::exclusive && is_grouped_)
-            all.acquire.push(request, form, 4, key(), config().fence_key, intent(), group(), value(), ttl,
-                claim_->keeps_place() ? intent_ms : 0, state && state->intent ? 1 : 0);
-        else if (claim_->mode() == lock_mode::exclusive)
-            all.acquire.push(request, form, 3, key(), config().fence_key, intent(), value(), ttl,
-                claim_->keeps_place() ? intent_ms : 0, state && state->intent ? 1 : 0);
         else if (is_grouped_)
-            all.acquire_shared.push(request, form, 5, key(), config().fence_key, intent(), config().probe_key, group(),
-                value(), ttl, claim_->max_holders());
+            script.push(request, form, 2, key(), group(), value(), ttl, last);
         else
-            all.acquire_shared.push(request, form, 4, key(), config().fence_key, intent(), config().probe_key, value(),
-                ttl, claim_->max_holders());
-    }
-
-    void write_release(boost::redis::request& request)
-    {
-        push_release(request, script::form::whole, config(), *claim_);
+            script.push(request, form, 1, key(), value(), ttl, last);
     }
 
     void continue_with(step next)
@@ -177,13 +158,9 @@ private:
             }
             return;
         case step::undo:
-        case step::yield_to_writer:
             if (!replies[0].is(reply::kind::number)) {
                 state_of(*claim_).granted = true;
-                done_(create_outcome::failed(
-                    make_failure(errc::outcome_unknown, problem_ ? problem_->detail : refusal(replies[0])->detail)));
-            } else if (step_ == step::yield_to_writer) {
-                done_(create_outcome::busy(intent_remaining_));
+                done_(create_outcome::failed(make_failure(errc::outcome_unknown, problem_->detail)));
             } else {
                 done_(create_outcome::failed(problem_));
             }
@@ -193,36 +170,18 @@ private:
 
     void commands_answered()
     {
-        const std::size_t first = raises_counter ? 1 : 0;
-        const reply& set = replies[first];
-        if (set.is_error()) {
+        const reply& set = replies[raises_counter ? 1 : 0];
+        if (set.is_error())
             done_(create_outcome::failed(refusal(set)));
-            return;
-        }
-        if (!set.is(reply::kind::text)) {
+        else if (set.is(reply::kind::text))
+            granted_by_server();
+        else
             continue_with(step::by_script);
-            return;
-        }
-        if (config().plain()) {
-            granted(0);
-            return;
-        }
-        const reply* const writer = claim_->mode() == lock_mode::shared ? &replies[first + 1] : nullptr;
-        if (!fence.is(reply::kind::number) || (writer && !writer->is(reply::kind::number))) {
-            problem_ = refusal(fence.is(reply::kind::number) ? *writer : fence);
-            continue_with(step::undo);
-        } else if (writer && writer->number != no_such_key) {
-            owner_.writers().note_writer(*claim_);
-            intent_remaining_ = remaining_of(*writer);
-            continue_with(step::yield_to_writer);
-        } else {
-            granted(fence.number);
-        }
     }
 
     void script_answered()
     {
-        const reply& answer = replies[0];
+        const reply& answer = replies[raises_counter ? 1 : 0];
         if (step_ == step::by_script && is_noscript(answer)) {
             continue_with(step::by_whole_script);
             return;
@@ -232,17 +191,25 @@ private:
             return;
         }
         if (answer.at(0).number == 1) {
-            granted(config().plain() ? 0 : answer.at(1).number);
+            granted_by_server();
             return;
         }
         auto& state = state_of(*claim_);
         state.granted = false;
-        if (answer.items.size() > 3) {
+        if (answer.items.size() > 3)
             state.intent = true;
-            owner_.writers().note_writer(*claim_);
-        }
         note_answer(owner_, *claim_, sent_on);
         done_(busy(answer.at(1), answer.at(2)));
+    }
+
+    void granted_by_server()
+    {
+        if (config().plain() || fence.is(reply::kind::number)) {
+            granted(fence.number);
+        } else {
+            problem_ = refusal(fence);
+            continue_with(step::undo);
+        }
     }
 
     void granted(std::int64_t fence)
@@ -263,8 +230,6 @@ private:
     const claim_ptr claim_;
     completion<create_outcome> done_;
     failure_ptr problem_;
-    /// Remaining time of the writer's intent.
-    lease_clock::duration intent_remaining_{};
     const bool is_grouped_;
     step step_;
 };

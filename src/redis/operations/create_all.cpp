@@ -23,6 +23,7 @@ public:
         count_from(claims_.front()->operation_start());
     }
 
+    [[nodiscard]] std::size_t fence_count() const noexcept override { return step_ == step::take ? claims_.size() : 0; }
     [[nodiscard]] bool may_anchor() const noexcept override { return step_ == step::take; }
     [[nodiscard]] bool needs_sorted_sets() const noexcept override
     {
@@ -79,10 +80,9 @@ private:
             if (is_grouped(config(), *each) && std::ranges::find(groups, each->owner().group) == groups.end())
                 groups.push_back(each->owner().group);
         }
-        std::vector<std::string> words{std::to_string(claims_.size() + 1 + groups.size())};
+        std::vector<std::string> words{std::to_string(claims_.size() + groups.size())};
         for (const auto& each : claims_)
             words.push_back(lock_key(config(), each->key()).text());
-        words.push_back(config().fence_key);
         for (const auto& each : groups)
             words.push_back(group_key(config(), each).text());
         for (const auto& each : claims_) {
@@ -96,10 +96,9 @@ private:
 
     [[nodiscard]] std::vector<std::string> words_to_release() const
     {
-        std::vector<std::string> words{std::to_string(claims_.size() + 1)};
+        std::vector<std::string> words{std::to_string(claims_.size())};
         for (const auto& each : claims_)
             words.push_back(lock_key(config(), each->key()).text());
-        words.push_back(config().probe_key);
         for (const auto& each : claims_) {
             token_text(*each).append_to(words.emplace_back());
             words.push_back(group_key(config(), each->owner().group).text());
@@ -114,12 +113,10 @@ private:
             taken(replies[raises_counter ? 1 : 0]);
             return;
         case step::raise_fences:
-            if (replies[1].is(reply::kind::number) && accept_fences(replies[1].number)) {
+            if (replies[1].is(reply::kind::number) && accept_fences(replies[1].number))
                 granted(replies[1].number);
-            } else {
-                problem_ = refusal(replies[0].is_error() ? replies[0] : replies[1]);
-                continue_with(step::undo);
-            }
+            else
+                undo(replies[0].is_error() ? replies[0] : replies[1]);
             return;
         case step::undo:
             if (!replies[0].is(reply::kind::array)) {
@@ -139,8 +136,10 @@ private:
             finish_failed(refusal(answer));
         else if (answer.at(0).number != 1)
             refused(answer);
-        else if (accept_fences(answer.at(1).number))
-            granted(answer.at(1).number);
+        else if (!fence.is(reply::kind::number))
+            undo(fence);
+        else if (accept_fences(fence.number))
+            granted(fence.number);
         else
             continue_with(step::raise_fences);
     }
@@ -201,6 +200,11 @@ private:
         finish_failed(std::move(failure));
     }
 
+    void undo(const reply& error)
+    {
+        problem_ = refusal(error);
+        continue_with(step::undo);
+    }
     void continue_with(step next)
     {
         step_ = next;

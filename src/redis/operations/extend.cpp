@@ -28,15 +28,13 @@ private:
         const bool grouped = is_grouped(config(), *claim_);
         if (claim_->mode() == lock_mode::shared && grouped)
             scripts::get().extend_shared.push(
-                request, form, 3, key, config().probe_key, index, stored_value(config(), *claim_), ttl_.count());
+                request, form, 2, key, index, stored_value(config(), *claim_), ttl_.count());
         else if (claim_->mode() == lock_mode::shared)
-            scripts::get().extend_shared.push(
-                request, form, 2, key, config().probe_key, stored_value(config(), *claim_), ttl_.count());
+            scripts::get().extend_shared.push(request, form, 1, key, stored_value(config(), *claim_), ttl_.count());
         else if (grouped)
-            scripts::get().extend.push(
-                request, form, 3, key, config().probe_key, index, token_text(*claim_), ttl_.count());
+            scripts::get().extend.push(request, form, 2, key, index, token_text(*claim_), ttl_.count());
         else
-            scripts::get().extend.push(request, form, 2, key, config().probe_key, token_text(*claim_), ttl_.count());
+            scripts::get().extend.push(request, form, 1, key, token_text(*claim_), ttl_.count());
     }
     void answered() override
     {

@@ -49,8 +49,8 @@ private:
         const auto& script = scripts::get().extend_or_release_members;
         const bool whole = form == script::form::whole;
         const auto count = std::min(members_.size() - processed_, max_members_per_script);
-        std::vector<std::string> words{whole ? std::string(script.text()) : script.digest(), std::to_string(count + 2),
-            index_, config().probe_key};
+        std::vector<std::string> words{
+            whole ? std::string(script.text()) : script.digest(), std::to_string(count + 1), index_};
         const auto first = members_.begin() + static_cast<std::ptrdiff_t>(processed_);
         const auto last = first + static_cast<std::ptrdiff_t>(count);
         std::transform(

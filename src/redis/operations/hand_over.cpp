@@ -22,6 +22,7 @@ public:
     {
     }
 
+    [[nodiscard]] std::size_t fence_count() const noexcept override { return 1; }
     [[nodiscard]] bool may_anchor() const noexcept override { return true; }
 
 private:
@@ -38,8 +39,8 @@ private:
     {
         if (raises_counter)
             owner_.anchor().push(request, script::form::whole);
-        scripts::get().hand_over.push(request, form, 2, lock_key(config(), next_->key()), config().fence_key,
-            token_text(*held_), stored_value(config(), *next_), next_->ttl().count());
+        scripts::get().hand_over.push(request, form, 1, lock_key(config(), next_->key()), token_text(*held_),
+            stored_value(config(), *next_), next_->ttl().count());
     }
 
     void answered() override
@@ -55,13 +56,13 @@ private:
         const bool was_held = answer.number != 0;
         if (auto* const state = find_state(*held_))
             state->granted = false;
-        if (was_held && owner_.anchor().accept(answer.number)) {
+        if (was_held && fence.is(reply::kind::number) && owner_.anchor().accept(fence.number)) {
             if (auto* const state = find_state(*next_)) {
                 state->granted = true;
                 state->source.reset();
                 note_answer(owner_, *next_, sent_on);
             }
-            done_({{}, create_outcome::granted(static_cast<std::uint64_t>(answer.number))});
+            done_({{}, create_outcome::granted(static_cast<std::uint64_t>(fence.number))});
             return;
         }
         const release_outcome released{was_held ? release_status::released : release_status::not_held, nullptr};

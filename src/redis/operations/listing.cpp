@@ -48,14 +48,13 @@ private:
     {
         const auto key = lock_key(config(), key_);
         if (is_listing()) {
-            scripts::get().inspect.push(
-                request, form, 2, config().probe_key, key, layout_name(config()), removes_ ? "refuse" : "ignore");
+            scripts::get().inspect.push(request, form, 1, key, layout_name(config()), removes_ ? "refuse" : "ignore");
             return;
         }
         const auto& script = scripts::get().break_holders;
         const bool whole = form == script::form::whole;
-        std::vector<std::string> words{whole ? std::string(script.text()) : script.digest(), "2", key.text(),
-            config().probe_key, config().group_prefix};
+        std::vector<std::string> words{
+            whole ? std::string(script.text()) : script.digest(), "1", key.text(), config().group_prefix};
         const auto count = std::min(holders_.size(), max_removed_per_script);
         words.insert(words.end(), holders_.end() - static_cast<std::ptrdiff_t>(count), holders_.end());
         request.push_range(whole ? "EVAL" : "EVALSHA", words);
@@ -155,14 +154,17 @@ private:
     void push_holders(boost::redis::request& request, script::form form)
     {
         const auto& script = purges_ ? scripts::get().purge : scripts::get().inspect;
-        const auto count = std::to_string(batch_.size() + 1);
+        // Without keys, the script examines the probe key, which never exists.
+        const auto count = std::to_string(std::max<std::size_t>(batch_.size(), 1));
         const auto limit = std::to_string(remaining_limit());
         std::vector<std::string_view> words;
         if (form == script::form::digest)
-            words = {"EVALSHA", script.digest(), count, config().probe_key};
+            words = {"EVALSHA", script.digest(), count};
         else
-            words = {"EVAL", script.text(), count, config().probe_key};
+            words = {"EVAL", script.text(), count};
         words.insert(words.end(), batch_.begin(), batch_.end());
+        if (batch_.empty())
+            words.push_back(config().probe_key);
         if (purges_)
             words.push_back(limit);
         else

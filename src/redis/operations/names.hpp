@@ -29,18 +29,12 @@ struct key_name
     return {config.prefix, key};
 }
 
-/// Key in which a writer that waits for readers stores its intent.
-[[nodiscard]] inline key_name intent_key(const settings& config, std::string_view key) noexcept
-{
-    return {config.intent_prefix, key};
-}
-
 /// Tells whether the claim is entered into the index of a group. The plain layout has no groups.
 [[nodiscard]] inline bool is_grouped(const settings& config, const claim& claim) noexcept
 {
     return !config.plain() && !claim.owner().group.empty();
 }
-/// Tells whether the claim is stored in a sorted set, or may be as soon as another reader comes.
+/// Tells whether the claim is stored in a sorted set, or entered into one.
 [[nodiscard]] inline bool needs_sorted_sets(const settings& config, const claim& claim) noexcept
 {
     return is_grouped(config, claim) || (!config.plain() && claim.mode() == lock_mode::shared);

@@ -2,7 +2,6 @@
 #pragma once
 
 #include "redis/pipeline/batch.hpp"
-#include "redis/pipeline/waiting_writers.hpp"
 #include "redis/scripts/fence_anchor.hpp"
 #include "redis/settings.hpp"
 #include "remote/requests/client_base.hpp"
@@ -26,8 +25,6 @@ public:
     [[nodiscard]] virtual const remote::lost_requests& lost() const noexcept = 0;
     /// Counter of fences.
     [[nodiscard]] fence_anchor& anchor() noexcept { return anchor_; }
-    /// Keys on which readers have recently met waiting writers.
-    [[nodiscard]] waiting_writers& writers() noexcept { return writers_; }
     [[nodiscard]] int listens(const std::string& channel) const { return sources().is_active(channel) ? 1 : 0; }
 
 protected:
@@ -39,9 +36,6 @@ protected:
 
     const detail::settings config_;
     fence_anchor anchor_{config_};
-
-private:
-    waiting_writers writers_;
 };
 
 } // namespace colock::inline v0::redis::detail

@@ -30,7 +30,7 @@ inline constexpr int intent_ms = 6000;
 
 enum class create_step : unsigned char
 {
-    /// SET NX, with one of the fences that the batch takes. A reader also checks whether a writer waits.
+    /// SET NX. Exclusive claims only.
     by_commands,
     by_script,
     by_whole_script,
@@ -38,8 +38,6 @@ enum class create_step : unsigned char
     raise_fence,
     /// The lock is held, but without a fence. It is released before the failure is reported.
     undo,
-    /// The lock is held, but a writer has waited before. It is released before `busy` is reported.
-    yield_to_writer,
 };
 [[nodiscard]] operation_ptr make_create(
     operation_client& owner, claim_ptr claim, completion<create_outcome> done, create_step first);

@@ -41,12 +41,11 @@ private:
     void push_withdrawal(boost::redis::request& request, script::form form)
     {
         const auto& script = scripts::get().withdraw;
-        const auto key = lock_key(config(), claim_->key()), intent = intent_key(config(), claim_->key());
+        const auto key = lock_key(config(), claim_->key());
         if (is_grouped(config(), *claim_))
-            script.push(request, form, 4, key, config().probe_key, intent, group_key(config(), claim_->owner().group),
-                token_text(*claim_));
+            script.push(request, form, 2, key, group_key(config(), claim_->owner().group), token_text(*claim_));
         else
-            script.push(request, form, 3, key, config().probe_key, intent, token_text(*claim_));
+            script.push(request, form, 1, key, token_text(*claim_));
     }
 
     [[nodiscard]] batched_script* add_to_batch(batched_scripts& scripts) override
@@ -104,15 +103,13 @@ void push_release(boost::redis::request& request, script::form form, const setti
     const auto key = lock_key(config, held.key()), index = group_key(config, held.owner().group);
     const bool grouped = is_grouped(config, held);
     if (held.mode() == lock_mode::exclusive && grouped)
-        all.release.push(request, form, 3, key, config.probe_key, index, token_text(held));
+        all.release.push(request, form, 2, key, index, token_text(held));
     else if (held.mode() == lock_mode::exclusive)
-        all.release.push(request, form, 2, key, config.probe_key, token_text(held));
+        all.release.push(request, form, 1, key, token_text(held));
     else if (grouped)
-        all.release_shared.push(
-            request, form, 3, key, config.probe_key, index, stored_value(config, held), held.ttl().count());
+        all.release_shared.push(request, form, 2, key, index, stored_value(config, held), held.ttl().count());
     else
-        all.release_shared.push(
-            request, form, 2, key, config.probe_key, stored_value(config, held), held.ttl().count());
+        all.release_shared.push(request, form, 1, key, stored_value(config, held), held.ttl().count());
 }
 
 operation_ptr make_release(

@@ -23,10 +23,9 @@ private:
     {
         const auto key = lock_key(config(), claim_->key());
         if (claim_->mode() == lock_mode::shared)
-            scripts::get().valid_shared.push(
-                request, form, 2, key, config().probe_key, stored_value(config(), *claim_));
+            scripts::get().valid_shared.push(request, form, 1, key, stored_value(config(), *claim_));
         else
-            scripts::get().valid.push(request, form, 2, key, config().probe_key, token_text(*claim_));
+            scripts::get().valid.push(request, form, 1, key, token_text(*claim_));
     }
     void answered() override
     {

@@ -40,24 +40,25 @@ void batch::add(operation& operation)
     slots_.push_back({&operation});
 }
 
-void batch::write_request(std::string_view fence_key, std::string_view probe_key)
+void batch::write_request(std::string_view fence_key)
 {
     request_.get_config() = request_config;
-    build_scripts(fence_key, probe_key);
+    build_scripts();
     for (auto& each : slots_) {
-        if (each.batched)
-            continue;
-        const auto before = request_.get_expected_responses();
-        each.owner->write(request_);
-        each.reply_count = request_.get_expected_responses() - before;
-        each.fence = each.owner->needs_fence() ? ++fence_count_ : 0;
+        if (!each.batched) {
+            const auto before = request_.get_expected_responses();
+            each.owner->write(request_);
+            each.reply_count = request_.get_expected_responses() - before;
+        }
+        if (const auto count = each.owner->fence_count(); count > 0)
+            each.fence = fence_count_ += static_cast<std::int64_t>(count);
     }
     if (fence_count_ > 0)
         request_.push("INCRBY", fence_key, fence_count_);
     skip_batched();
 }
 
-void batch::build_scripts(std::string_view fence_key, std::string_view probe_key)
+void batch::build_scripts()
 {
     for (auto& each : slots_) {
         each.batched = each.owner->add_to_batch(batched_);
@@ -76,21 +77,20 @@ void batch::build_scripts(std::string_view fence_key, std::string_view probe_key
         each->clear();
         alone->batched = nullptr;
     }
-    push(batched_.releases, scripts::get().release_many, {probe_key});
-    push(batched_.group_releases, scripts::get().release_members, {probe_key});
-    push(batched_.hand_overs, scripts::get().hand_over, {fence_key});
+    push(batched_.releases, scripts::get().release_many);
+    push(batched_.group_releases, scripts::get().release_members);
+    push(batched_.hand_overs, scripts::get().hand_over);
 }
 
-void batch::push(const batched_script& batched, const script& script, std::initializer_list<std::string_view> last_keys)
+void batch::push(const batched_script& batched, const script& script)
 {
     if (batched.operation_count == 0)
         return;
-    const auto keys = std::to_string(batched.operation_count + last_keys.size());
+    const auto keys = std::to_string(batched.operation_count);
     const bool whole = batched.form == script::form::whole;
     words_ = {whole ? script.text() : std::string_view(script.digest()), keys};
     words_.insert(words_.end(), batched.keys.begin(),
         batched.keys.begin() + static_cast<std::ptrdiff_t>(batched.operation_count));
-    words_.insert(words_.end(), last_keys);
     words_.insert(words_.end(), batched.arguments.begin(),
         batched.arguments.begin() + static_cast<std::ptrdiff_t>(batched.argument_count));
     request_.push_range(whole ? "EVAL" : "EVALSHA", words_);
@@ -149,9 +149,9 @@ void batch::on_reply() noexcept
 
 bool batch::is_answered(std::size_t index) const noexcept
 {
-    if (const auto* const batched = slots_[index].batched)
-        return batched->is_read;
-    return index < current_ && (slots_[index].fence == 0 || is_fence_read_);
+    const auto& slot = slots_[index];
+    const bool is_read = slot.batched ? slot.batched->is_read : index < current_;
+    return is_read && (slot.fence == 0 || is_fence_read_);
 }
 
 bool batch::remove(operation& operation)

@@ -14,7 +14,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <initializer_list>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -98,8 +97,8 @@ public:
     /// Called on the client's strand, at most once per submission. `failure` is set unless the operation was answered.
     virtual void end(delivery status, failure_ptr failure) = 0;
     void fail(delivery status, failure_ptr failure) final;
-    /// Tells whether the operation needs a fence. The batch takes the fences of all of its operations with one command.
-    [[nodiscard]] virtual bool needs_fence() const noexcept { return false; }
+    /// Number of fences that the operation needs. The batch takes the fences of all of its operations with one command.
+    [[nodiscard]] virtual std::size_t fence_count() const noexcept { return 0; }
     /// Tells whether the operation may raise the fence counter before it takes a fence.
     [[nodiscard]] virtual bool may_anchor() const noexcept { return false; }
     /// Tells whether the operation needs the commands of sorted sets, which the server may refuse.
@@ -113,7 +112,7 @@ public:
     }
 
     reply_list replies{};
-    /// Fence of this operation, or the error of the counter.
+    /// Last fence of this operation, or the error of the counter.
     reply fence{};
     /// Number of the connection on which the operation was sent.
     std::uint64_t sent_on = 0;
@@ -140,7 +139,7 @@ public:
     void add(operation& operation);
     /// Writes the request. No operation may be added afterwards. Batched scripts, which include the releases, come
     /// first, because operations behind them may wait for a release. The command for the fences is the last one.
-    void write_request(std::string_view fence_key, std::string_view probe_key);
+    void write_request(std::string_view fence_key);
     [[nodiscard]] std::size_t size() const noexcept { return slots_.size(); }
     [[nodiscard]] boost::redis::request& request() noexcept { return request_; }
 
@@ -164,15 +163,15 @@ private:
         boost::intrusive_ptr<operation> owner;
         /// Number of replies to the commands of the operation; 0 in a batched script.
         std::size_t reply_count = 0;
-        /// Index of the operation's fence, from 1. 0 means that it needs none.
+        /// Index of the operation's last fence, from 1. 0 means that it needs none.
         std::int64_t fence = 0;
         /// The batched script of the operation, or null; and the operation's index in the script.
         batched_script* batched = nullptr;
         std::size_t index = 0;
     };
     [[nodiscard]] bool is_answered(std::size_t index) const noexcept;
-    void build_scripts(std::string_view fence_key, std::string_view probe_key);
-    void push(const batched_script& batched, const script& script, std::initializer_list<std::string_view> last_keys);
+    void build_scripts();
+    void push(const batched_script& batched, const script& script);
     /// Returns the batched script whose reply is being read, or null.
     [[nodiscard]] batched_script* current_script() noexcept;
     void skip_batched() noexcept;

@@ -9,23 +9,14 @@ namespace colock::inline v0::redis::detail::lua {
 // followed by the key of its lock. The index is written by the script that grants the lock. An entry lasts a second
 // longer than its lock, so the index may contain expired holders, but it misses no current one.
 
-// Prepended, after form_functions, to each script that grants, extends or releases locks of a group:
-// - update_expiry: sets the expiry of a sorted set to that of its last member. Returns an error if that member has
-//   another form or the user may not set the expiry.
+// Prepended, after form_functions, to each script that grants, extends or releases locks of a group. A script does
+// nothing else with an index, and nothing at all if it has no key of an index:
 // - index_add: adds members to the index; members and ttls alternate in the arguments. Called after the first write.
 //   Returns an error if the write to the index fails.
 // - index_remove: removes members from the index.
 inline constexpr std::string_view group_functions = R"lua(
-local function update_expiry(set, form)
-    local last = redis.pcall('ZRANGE', set, -1, -1, 'WITHSCORES')
-    if last.err then return last end
-    if not last[1] then return end
-    if not string.find(last[1], form) then return redis.error_reply(foreign) end
-    local set_to = last[2] == 'inf' and redis.pcall('PERSIST', set) or redis.pcall('PEXPIREAT', set, last[2])
-    if type(set_to) == 'table' then return set_to end
-end
 local function index_add(index, ...)
-    local refused, first = check_form(index, entry)
+    local refused, first = check_form(index, entry, entry)
     if refused then return refused end
     local time = redis.call('TIME')
     local now = time[1] * 1000 + math.floor(time[2] / 1000)
@@ -38,12 +29,12 @@ local function index_add(index, ...)
     end
     local added = redis.pcall('ZADD', index, unpack(words))
     if type(added) == 'table' then return added end
-    if first and tonumber(first) <= now then sweep(index, now, entry) end
-    return update_expiry(index, entry)
+    if first and first <= now then sweep(index, now, entry, entry) end
+    return update_expiry(index, entry, entry)
 end
 local function index_remove(index, ...)
     local removed = redis.pcall('ZREM', index, ...)
-    if type(removed) == 'number' and removed > 0 then update_expiry(index, entry) end
+    if type(removed) == 'number' and removed > 0 then update_expiry(index, entry, entry) end
 end
 )lua";
 

@@ -6,14 +6,14 @@
 namespace colock::inline v0::redis::detail::lua {
 
 // The script that extends or releases the locks of a group by its id. See also `acquire_all` in acquire_scripts.hpp and
-// `release_members` in release_scripts.hpp.
+// `release_many` in release_scripts.hpp.
 
-// index probe lock...; what ttl token... -> as inspect, for the locks that are still held
+// index lock...; what ttl token... -> as inspect, for the locks that are still held
 // what: check, release or extend. Locks without a ttl are returned with -1 and not extended. No remaining time is
 // shortened.
 inline constexpr std::string_view extend_or_release_members = R"lua(
-redis.call('DEL', KEYS[2])
-local refused = check_form(KEYS[1], entry)
+local value = redis.pcall('GETEX', KEYS[1])
+local refused = is_refusal(value) and value or check_form(KEYS[1], entry, entry)
 if refused then return refused end
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
@@ -23,7 +23,7 @@ local function readers_of(lock)
     if readers[lock] then return readers[lock] end
     local known = {}
     if redis.call('TYPE', lock).ok == 'zset' then
-        local foreign_error = check_form(lock, reader)
+        local foreign_error = check_form(lock, reader, intent)
         if is_refusal(foreign_error) then return nil, foreign_error end
         local members = foreign_error and {} or redis.call('ZRANGE', lock, 0, -1, 'WITHSCORES')
         for m = 1, #members, 2 do
@@ -38,18 +38,13 @@ local function readers_of(lock)
     return known
 end
 local found, released, extended, changes = {}, {}, {}, {}
-for i = 3, #KEYS do
-    local lock, token = KEYS[i], ARGV[i]
+for i = 2, #KEYS do
+    local lock, token = KEYS[i], ARGV[i + 1]
     local value = redis.pcall('GET', lock)
     if is_refusal(value) then return value end
-    local alone = type(value) == 'string'
     local held
-    if alone then
-        local mode = string.byte(value) == 115 and 's' or 'x'
-        local first = mode == 's' and 2 or 1
-        if string.sub(value, first, first + 31) == token then
-            held = {lock, mode, value, redis.call('PTTL', lock)}
-        end
+    if type(value) == 'string' then
+        if string.sub(value, 1, 32) == token then held = {lock, 'x', value, redis.call('PTTL', lock)} end
     elseif value then
         local known, refused = readers_of(lock)
         if refused then return refused end
@@ -59,17 +54,17 @@ for i = 3, #KEYS do
     if what == 'release' then
         released[#released + 1] = token .. lock
         if held then
-            if alone then
+            if held[2] == 'x' then
                 redis.call('DEL', lock)
             else
                 redis.call('ZREM', lock, held[3])
-                sweep(lock, now, reader)
-                update_expiry(lock, reader)
+                sweep(lock, now, reader, intent)
+                update_expiry(lock, reader, intent)
             end
             redis.pcall('PUBLISH', lock, '')
         end
     elseif what == 'extend' and held and held[4] >= 0 and held[4] < ttl then
-        changes[#changes + 1] = {lock, not alone and held[3]}
+        changes[#changes + 1] = {lock, held[2] == 's' and held[3]}
         extended[#extended + 1] = token .. lock
         extended[#extended + 1] = ttl
     end
@@ -81,7 +76,7 @@ if refused then return refused end
 for _, change in ipairs(changes) do
     if change[2] then
         redis.call('ZADD', change[1], 'XX', now + ttl, change[2])
-        update_expiry(change[1], reader)
+        update_expiry(change[1], reader, intent)
     else
         redis.call('PEXPIRE', change[1], ttl)
     end

@@ -7,26 +7,26 @@ namespace colock::inline v0::redis::detail::lua {
 
 // Scripts that act for any client: they list or remove the holders of given keys.
 
-// probe lock...; layout; handling of foreign values -> {key, 'x' or 's', value, remaining ms or -1} per live holder
+// lock...; layout; handling of foreign values -> {key, 'x' or 's', value, remaining ms or -1} per live holder
 // In the layout `plain` every string is a holder. Foreign values are an error for `refuse`, and are skipped otherwise.
 inline constexpr std::string_view inspect = R"lua(
 local plain, refuses = ARGV[1] == 'plain', ARGV[2] == 'refuse'
-redis.call('DEL', KEYS[1])
+local value = redis.pcall('GETEX', KEYS[1])
+if is_refusal(value) then return value end
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
 local found = {}
-for i = 2, #KEYS do
+for i = 1, #KEYS do
     local kind = redis.call('TYPE', KEYS[i]).ok
     if kind == 'string' then
         local value = redis.call('GET', KEYS[i])
         if plain or string.find(value, holder) then
-            local mode = string.byte(value) == 115 and 's' or 'x'
-            found[#found + 1] = {KEYS[i], mode, value, redis.call('PTTL', KEYS[i])}
+            found[#found + 1] = {KEYS[i], 'x', value, redis.call('PTTL', KEYS[i])}
         elseif refuses then
             return redis.error_reply(foreign)
         end
     elseif kind == 'zset' and not plain then
-        local foreign_error = check_form(KEYS[i], reader)
+        local foreign_error = check_form(KEYS[i], reader, intent)
         if foreign_error and (refuses or is_refusal(foreign_error)) then return foreign_error end
         local members = foreign_error and {} or redis.call('ZRANGE', KEYS[i], 0, -1, 'WITHSCORES')
         for m = 1, #members, 2 do
@@ -43,12 +43,13 @@ end
 return found
 )lua";
 
-// lock probe; prefix of the index keys, value... -> as inspect, for the holders that were removed
+// lock; prefix of the index keys, value... -> as inspect, for the holders that were removed
 // Removes only the holders that were listed by inspect before, because the request may be executed long after the
-// listing. A reader that was alone may have become a member of a set since. The group's index must not keep a removed
-// holder: the process of the holder may have ended, and then the entry of a lock without ttl would stay forever.
+// listing. The group's index must not keep a removed holder: the process of the holder may have ended, and then the
+// entry of a lock without ttl would stay forever. Intents stay.
 inline constexpr std::string_view break_holders = R"lua(
-redis.call('DEL', KEYS[2])
+local value = redis.pcall('GETEX', KEYS[1])
+if is_refusal(value) then return value end
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
 local found = {}
@@ -58,13 +59,11 @@ local function removed(value, mode, remaining)
     local group = ARGV[1] ~= '' and string.match(value, '%z([^%z]+)$')
     if group then index_remove(ARGV[1] .. group, string.sub(value, first, first + 31) .. KEYS[1]) end
 end
-local value = redis.pcall('GET', KEYS[1])
-if is_refusal(value) then return value end
 for i = 2, value and #ARGV or 1 do
     if value == ARGV[i] then
         local remaining = redis.call('PTTL', KEYS[1])
         redis.call('DEL', KEYS[1])
-        removed(value, string.byte(value) == 115 and 's' or 'x', remaining)
+        removed(value, 'x', remaining)
         break
     elseif type(value) == 'table' and ARGV[1] ~= '' then
         local score = redis.pcall('ZSCORE', KEYS[1], ARGV[i])
@@ -78,25 +77,26 @@ for i = 2, value and #ARGV or 1 do
 end
 if #found > 0 then
     if type(value) == 'table' then
-        sweep(KEYS[1], now, reader)
-        update_expiry(KEYS[1], reader)
+        sweep(KEYS[1], now, reader, intent)
+        update_expiry(KEYS[1], reader, intent)
     end
     redis.pcall('PUBLISH', KEYS[1], '')
 end
 return found
 )lua";
 
-// probe lock...; limit -> as inspect, for the holders that were removed
+// lock...; limit -> as inspect, for the holders that were removed
 inline constexpr std::string_view purge = R"lua(
-redis.call('DEL', KEYS[1])
+local value = redis.pcall('GETEX', KEYS[1])
+if is_refusal(value) then return value end
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
 local found = {}
-for i = 2, #KEYS do
-    local refused, first = check_form(KEYS[i], reader)
+for i = 1, #KEYS do
+    local refused, first = check_form(KEYS[i], reader, intent)
     if is_refusal(refused) then return refused end
-    if #found < tonumber(ARGV[1]) and not refused and first and tonumber(first) <= now then
-        local members = redis.call('ZRANGEBYSCORE', KEYS[i], '-inf', now, 'LIMIT', 0, ARGV[1] - #found)
+    if #found < tonumber(ARGV[1]) and not refused and first and first <= now then
+        local members = redis.call('ZRANGEBYSCORE', KEYS[i], 0, now, 'LIMIT', 0, ARGV[1] - #found)
         for m = 1, #members do
             if string.find(members[m], reader) then
                 redis.call('ZREM', KEYS[i], members[m])

@@ -20,6 +20,7 @@ end
 local probe = KEYS[1]
 try('DEL', probe)
 try('GET', probe)
+try('GETEX', probe)
 try('MGET', probe)
 try('SET', probe, '', 'XX', 'PX', 1)
 try('PEXPIRE', probe, 1)

@@ -43,35 +43,40 @@ script::script(std::string text) : text_(std::move(text)), digest_(sha1_hex(text
 
 const scripts& scripts::get()
 {
-    const auto with_form_functions = [](std::string_view text) {
-        return script(std::string(lua::form_functions) += text);
+    const auto join = [](auto... texts) {
+        std::string whole;
+        (whole += ... += texts);
+        return script(std::move(whole));
     };
-    const auto with_group_functions = [](std::string_view text) {
-        return script((std::string(lua::form_functions) += lua::group_functions) += text);
+    const auto with_refusal_function = [&](auto... texts) { return join(lua::refusal_function, texts...); };
+    const auto with_form_functions = [&](auto... texts) {
+        return with_refusal_function(lua::form_functions, texts...);
+    };
+    const auto with_group_functions = [&](auto... texts) {
+        return with_form_functions(lua::group_functions, texts...);
     };
     static const scripts all{
         .rights = script(std::string(lua::rights)),
         .anchor = script(std::string(lua::anchor)),
-        .acquire = with_group_functions(lua::acquire),
+        .acquire = with_group_functions(lua::examine_function, lua::acquire),
         .acquire_plain = script(std::string(lua::acquire_plain)),
         .acquire_shared = with_group_functions(lua::acquire_shared),
-        .acquire_all = with_group_functions(lua::acquire_all),
+        .acquire_all = with_group_functions(lua::examine_function, lua::acquire_all),
         .adopt = with_group_functions(lua::adopt),
-        .adopt_plain = with_form_functions(lua::adopt_plain),
         .adopt_shared = with_group_functions(lua::adopt_shared),
-        .hand_over = script(std::string(lua::hand_over)),
+        .hand_over = with_refusal_function(lua::hand_over),
         .release = with_group_functions(lua::release),
-        .release_many = script(std::string(lua::release_many)),
+        .release_many = with_refusal_function(lua::release_many),
         .withdraw = with_group_functions(lua::withdraw),
         .release_shared = with_group_functions(lua::release_shared),
         .extend = with_group_functions(lua::extend),
         .extend_shared = with_group_functions(lua::extend_shared),
-        .valid = with_form_functions(lua::valid),
-        .valid_shared = with_form_functions(lua::valid_shared),
+        .valid = with_refusal_function(lua::valid),
+        .valid_shared = with_refusal_function(lua::valid_shared),
         .inspect = with_form_functions(lua::inspect),
         .break_holders = with_group_functions(lua::break_holders),
         .purge = with_form_functions(lua::purge),
-        .release_members = with_group_functions(lua::release_members),
+        .release_members = with_group_functions(lua::release_many),
         .extend_or_release_members = with_group_functions(lua::extend_or_release_members),
     };
     return all;

@@ -11,8 +11,10 @@ namespace colock::inline v0::redis::detail {
 /// A Lua script. It is sent by its digest, and as a whole if the server does not know the digest.
 ///
 /// Every script tries a write before it returns a negative answer. A replica refuses the write, so an answer never
-/// comes from the old data of a replica. A script that has nothing to write deletes the probe key, which never exists.
-/// No script starts with a shebang, which servers before version 7 do not know.
+/// comes from the old data of a replica. A script that has nothing to write reads the lock by GETEX, or removes a
+/// member that cannot exist from its set: both are writes to the server, change nothing, and are neither replicated nor
+/// refused without memory. A script about one lock has no key but the lock and the index of its group. No script starts
+/// with a shebang, which servers before version 7 do not know.
 class script
 {
 public:
@@ -53,7 +55,6 @@ struct scripts
     script acquire_shared;
     script acquire_all;
     script adopt;
-    script adopt_plain;
     script adopt_shared;
     script hand_over;
     script release;

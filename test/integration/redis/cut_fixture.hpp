@@ -53,7 +53,6 @@ asio::awaitable<ending> end_of(asio::awaitable<Outcome> operation)
 }
 
 inline constexpr auto lock_name = "{colock}:k";
-inline constexpr auto intent_name = "{colock}#w:k";
 inline constexpr auto fence_name = "{colock}#fence";
 
 /// A client behind a proxy that can lose data, and a second client with a direct connection.
@@ -81,6 +80,11 @@ struct fixture
     [[nodiscard]] driver& test_driver() { return client->test_driver; }
     [[nodiscard]] adapter& backend() { return client->test_driver.backend(); }
     [[nodiscard]] bool has(std::string_view key) { return server({"EXISTS", key}) == "1"; }
+    /// Tells whether the latest of our claims has stored its intent.
+    [[nodiscard]] bool has_intent()
+    {
+        return !server({"ZSCORE", lock_name, 'w' + own.back()->token().hex()}).starts_with("(");
+    }
 
     void open_connection()
     {

@@ -95,20 +95,20 @@ std::vector<cut_operation> cut_operations()
             locked},
         {"a second attempt", kind::script, "EVALSHA", second_attempt, locked},
         {"busy", kind::script, "EVALSHA", busy(exclusive), {}, false},
-        {"a writer's intent", kind::script, "EVALSHA", busy(shared), [](fixture& env) { return env.has(intent_name); },
+        {"a writer's intent", kind::script, "EVALSHA", busy(shared), [](fixture& env) { return env.has_intent(); },
             false},
-        {"create shared", kind::one_request, "SET", create(shared), locked},
+        {"create shared", kind::script, "EVALSHA", create(shared), locked},
         {"create shared next to another", kind::script, "EVALSHA", next_to(shared), two},
         {"create of a semaphore next to another", kind::script, "EVALSHA", next_to(semaphore), two},
-        {"a reader gives way", kind::one_request, "EVAL",
+        {"a reader meets an intent", kind::script, "EVALSHA",
             [](fixture& env, const action& start_cut) {
                 const auto claim = env.ours(driver::shared("k", 0, 60s));
-                env.server({"SET", intent_name, std::string(32, 'a'), "PX", "60000"});
-                env.repair = [&env] { env.server({"DEL", intent_name}); };
+                env.server({"ZADD", lock_name, "-9e15", 'w' + std::string(32, 'a')});
+                env.repair = [&env] { env.server({"ZREM", lock_name, 'w' + std::string(32, 'a')}); };
                 start_cut();
                 return env.create(claim);
             },
-            free, false},
+            {}, false},
         {"lifting the fence", kind::one_request, "EVAL",
             [](fixture& env, const action& start_cut) {
                 const auto claim = env.ours(driver::exclusive("k", 60s));
@@ -163,11 +163,11 @@ std::vector<cut_operation> cut_operations()
                 env.their_grant(driver::shared("k"));
                 const auto claim = env.ours(driver::exclusive("k", 60s));
                 env.test_driver().check_refused(claim);
-                BOOST_TEST(env.has(intent_name));
+                BOOST_TEST(env.has_intent());
                 start_cut();
                 return env.begin(env.backend().release(claim, release_guarantee::settled));
             },
-            [](fixture& env) { return !env.has(intent_name); }, false},
+            [](fixture& env) { return !env.has_intent(); }, false},
         {"extend", kind::script, "EVALSHA", held(exclusive, extend), extended},
         {"extend shared", kind::script, "EVALSHA", held(shared, extend), extended},
         {"valid", kind::script, "EVALSHA", held(exclusive, valid)},

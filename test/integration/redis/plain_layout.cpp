@@ -52,7 +52,7 @@ BOOST_AUTO_TEST_CASE(keys_of_its_own_are_refused_as_keys_of_users)
     for (const std::string prefix : {"", "locks:", "{colock}"}) {
         served f({.prefix = prefix, .layout = redis::layout::plain});
         BOOST_TEST(f.raw({"SET", "{colock}#fence", "1700000000000000"}) == "OK");
-        std::vector<std::string> keys{"{colock}#probe", "{colock}#fence", "{colock}#w:k"};
+        std::vector<std::string> keys{"{colock}#probe", "{colock}#fence", "{colock}#g:k"};
         if (prefix == "{colock}")
             keys.insert(keys.end(), {"#probe", "#fence"});
         for (const auto& key : keys) {

@@ -103,8 +103,78 @@ BOOST_FIXTURE_TEST_CASE(a_replica_is_not_believed_about_an_intent, demotion)
     const auto writer = driver::exclusive("k");
     client.test_driver.grant(reader);
     client.test_driver.check_refused(writer);
-    demote_without({"{colock}:k", "{colock}#w:k"});
+    demote_without({"{colock}:k"});
     check_refused(client.test_driver.abandon(writer).error);
+}
+
+BOOST_AUTO_TEST_CASE(replica_with_old_data_is_not_trusted_by_any_script)
+{
+    struct script_case
+    {
+        const char* name;
+        /// Starts the operation, and returns what the adapter says about the replica.
+        std::function<failure_ptr(const driver&, const plain_claim_ptr& held)> ask;
+    };
+    const auto group = [](std::string_view id, group_action action) {
+        return [id, action](const driver& test_driver, const plain_claim_ptr&) {
+            return test_driver.group(std::string(id), action, 1min).error;
+        };
+    };
+    const script_case cases[] = {
+        {"valid", [](const driver& d, const plain_claim_ptr& held) { return d.valid(held).error; }},
+        {"acquire of a busy lock",
+            [](const driver& d, const plain_claim_ptr&) { return d.create(driver::exclusive("k")).error; }},
+        {"acquire_shared of a busy lock",
+            [](const driver& d, const plain_claim_ptr&) { return d.create(driver::shared("k", 1)).error; }},
+        {"acquire_all of a busy lock",
+            [](const driver& d, const plain_claim_ptr&) {
+                return d.create_all({driver::exclusive("l"), driver::exclusive("k")}).refusal.error;
+            }},
+        {"adopt of a lost lock",
+            [](const driver& d, const plain_claim_ptr& held) {
+                const auto mode = held->mode();
+                const auto other = mode == lock_mode::shared ? driver::shared("k") : driver::exclusive("k");
+                return d.adopt(d.export_ticket(other), other).error;
+            }},
+        {"hand_over of a lost lock",
+            [](const driver& d, const plain_claim_ptr&) {
+                return d.hand_over(driver::exclusive("k"), driver::exclusive("k")).created.error;
+            }},
+        {"extend of a lost lock",
+            [](const driver& d, const plain_claim_ptr& held) {
+                return d.extend(held->mode() == lock_mode::shared ? driver::shared("k") : driver::exclusive("k"), 1min)
+                    .error;
+            }},
+        {"group that is empty", group("none", group_action::release)},
+        {"group whose locks are gone", group("g", group_action::extend)},
+    };
+    for (const auto& [name, ask] : cases) {
+        for (const auto mode : {lock_mode::exclusive, lock_mode::shared}) {
+            BOOST_TEST_CONTEXT(name << ", shared: " << (mode == lock_mode::shared))
+            {
+                demotion f;
+                const plain_claim_ptr held = new plain_claim({.key = "k",
+                    .mode = mode,
+                    .ttl = driver::long_ttl,
+                    .owner = std::make_shared<const owner_data>(owner_data{.group = "g"})});
+                f.client.test_driver.grant(held);
+                f.demote_without({});
+                demotion::check_refused(ask(f.client.test_driver, held));
+            }
+        }
+    }
+}
+
+BOOST_AUTO_TEST_CASE(replica_is_not_trusted_about_an_intent_or_a_limit)
+{
+    for (const bool has_intent : {false, true}) {
+        demotion f;
+        f.client.test_driver.grant(driver::shared("k", 1));
+        if (has_intent)
+            f.client.test_driver.check_refused(driver::exclusive("k"));
+        f.demote_without({});
+        demotion::check_refused(f.client.test_driver.create(driver::shared("k", 1)).error);
+    }
 }
 
 BOOST_FIXTURE_TEST_CASE(a_replica_is_not_believed_about_many_releases, demotion)

@@ -69,7 +69,8 @@ private:
             const auto created = co_await backend.create(claim);
             BOOST_TEST(created.status == create_status::granted);
             BOOST_TEST(fences.insert(created.fence).second);
-            const auto stored = server({"GET", "{colock}:ours-" + number});
+            const auto name = "{colock}:ours-" + number;
+            const auto stored = mode == lock_mode::shared ? server({"ZRANGE", name, "0", "-1"}) : server({"GET", name});
             BOOST_TEST(stored.find(claim->token().hex()) != std::string::npos);
 
             const plain_claim_ptr rival = new plain_claim({.key = "theirs-" + number, .mode = mode});

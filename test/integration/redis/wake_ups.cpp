@@ -12,8 +12,6 @@
 namespace colock::testing {
 namespace {
 
-constexpr auto intent = "{colock}#w:k";
-
 /// Two adapters, the second in the role of another process.
 struct two_adapters
 {
@@ -52,24 +50,38 @@ BOOST_FIXTURE_TEST_SUITE(redis_wake_ups, two_adapters)
 
 BOOST_AUTO_TEST_CASE(writer_does_not_remove_the_intent_of_another_writer)
 {
-    for (const bool gives_up : {true, false}) {
-        const auto reader = driver::shared("k", 0, 60s);
-        env.test_driver.grant(reader);
-        const auto first = driver::exclusive("k"), second = driver::exclusive("k");
-        env.test_driver.check_refused(first);
-        env.test_driver.check_refused(second);
-        BOOST_TEST(server({"GET", intent}) == second->token().hex());
-        if (gives_up) {
-            env.test_driver.abandon(first);
-        } else {
-            env.test_driver.release_held(reader);
-            env.test_driver.grant(first);
-        }
-        BOOST_TEST(server({"GET", intent}) == second->token().hex());
-        env.test_driver.abandon(second);
-        BOOST_TEST(server({"EXISTS", intent}) == "0");
-        env.test_driver.release(gives_up ? reader : first);
-    }
+    const auto has_intent = [&](const plain_claim_ptr& writer) {
+        return server({"ZSCORE", "{colock}:k", 'w' + writer->token().hex()}) != "(nil)";
+    };
+    const auto reader = driver::shared("k", 0, 60s);
+    env.test_driver.grant(reader);
+    const auto first = driver::exclusive("k"), second = driver::exclusive("k");
+    env.test_driver.check_refused(first);
+    env.test_driver.check_refused(second);
+    BOOST_TEST((has_intent(first) && has_intent(second)));
+    env.test_driver.abandon(first);
+    BOOST_TEST((!has_intent(first) && has_intent(second)));
+    env.test_driver.check_refused(driver::shared("k"));
+    env.test_driver.abandon(second);
+    BOOST_TEST(!has_intent(second));
+    env.test_driver.grant(driver::shared("k"));
+}
+
+BOOST_AUTO_TEST_CASE(writer_is_granted_despite_the_intent_of_another_writer)
+{
+    const auto reader = driver::shared("k", 0, 60s);
+    env.test_driver.grant(reader);
+    const auto first = driver::exclusive("k"), second = driver::exclusive("k");
+    env.test_driver.check_refused(first);
+    env.test_driver.check_refused(second);
+    env.test_driver.release_held(reader);
+    env.test_driver.grant(first);
+    // The intent of the second writer is gone with the set.
+    BOOST_TEST(server({"GET", "{colock}:k"}).starts_with(first->token().hex()));
+    env.test_driver.check_refused(second);
+    env.test_driver.release_held(first);
+    env.test_driver.grant(second);
+    env.test_driver.release_held(second);
 }
 
 BOOST_AUTO_TEST_CASE(a_writer_that_gives_up_wakes_the_readers_that_it_kept_out)
