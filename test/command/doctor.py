@@ -24,8 +24,8 @@ PASSWORD = "s3cret-word"
 # The rights of the page docs/redis.md.
 KEYS = "resetkeys ~{colock}:* ~{colock}#* resetchannels &{colock}:* -@all".split()
 COMMANDS = (
-    "+ping +info +select +client|kill +eval +evalsha +set +get +mget +del +incrby +persist +pexpire +pexpireat +pttl "
-    "+type +time +publish +subscribe +unsubscribe +scan +zadd +zcard +zrange +zrangebyscore +zrem +zscan +zscore"
+    "+ping +info +select +client|kill +eval +evalsha +set +get +getex +mget +del +incrby +persist +pexpire +pexpireat "
+    "+pttl +type +time +publish +subscribe +unsubscribe +scan +zadd +zcard +zrange +zrangebyscore +zrem +zscan +zscore"
 ).split()
 
 
