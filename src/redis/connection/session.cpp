@@ -164,9 +164,8 @@ remote::coroutine session::greet(failure_ptr& failure)
     if (failure)
         co_return;
     if (result.in_cluster && !config_.has_hash_tag()) {
-        // Without a hash tag, the keys of a script (the lock and the probe key) may be in different slots, and the
-        // server refuses the script. A first acquire uses only the lock's key, so the server would grant a lock that
-        // cannot be released.
+        // Without a hash tag, the locks, the fence counter and the indexes of groups may be in different slots. The
+        // server refuses a script with keys of several slots, and may not have the slot of the fence counter.
         failure = make_failure(errc::misconfigured_backend,
             "the server is a node of a Redis Cluster: give a prefix with braces, so that all keys share a slot");
         co_return;

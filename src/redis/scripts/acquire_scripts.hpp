@@ -79,6 +79,20 @@ end
 return {1}
 )lua";
 
+// The part of `acquire_shared` in front of the functions, whose definition takes as long as this part. It serves the
+// first reader of a lock that belongs to no group.
+inline constexpr std::string_view acquire_first_reader = R"lua(
+if not KEYS[2] and redis.call('PTTL', KEYS[1]) == -2 then
+    local time, expiry = redis.call('TIME'), '+inf'
+    if ARGV[2] ~= '0' then expiry = time[1] * 1000 + math.floor(time[2] / 1000) + ARGV[2] end
+    redis.call('ZADD', KEYS[1], expiry, ARGV[1])
+    local refused = ARGV[2] ~= '0' and redis.pcall('PEXPIRE', KEYS[1], ARGV[2])
+    if type(refused) ~= 'table' then return {1} end
+    redis.call('ZREM', KEYS[1], ARGV[1])
+    return refused
+end
+)lua";
+
 // lock[ index]; s+token+owner ttl max-holders -> {1} or {0, remaining ms, owner}
 // ZADD is the first write, so that a server without memory refuses before anything has changed. The key must not expire
 // before its last member; it may expire later.
@@ -114,7 +128,8 @@ local function leave()
     return removed
 end
 if limit > 0 then
-    while sweep(KEYS[1], now, reader, intent) == 1000 do end
+    local has_expired = has_intents or first and first <= now
+    while has_expired and sweep(KEYS[1], now, reader, intent) == 1000 do end
     local holders = redis.pcall('ZCARD', KEYS[1])
     if is_refusal(holders) then return leave() or holders end
     local intents = has_intents and #redis.call('ZRANGEBYSCORE', KEYS[1], '-inf', 0) or 0

@@ -20,7 +20,7 @@ return type(receivers) == 'number' and receivers + 1 or 1
 )lua";
 
 // lock...; token[ index] for each lock -> the result of release for each lock
-// A call of `release` for each lock would take two to three times as long.
+// A call of `release` for each of 64 locks would take 1.4 times as long.
 inline constexpr std::string_view release_many = R"lua(
 local words = #ARGV / #KEYS
 local values = redis.call('MGET', unpack(KEYS))
@@ -65,11 +65,19 @@ if held or removed == 1 then redis.pcall('PUBLISH', KEYS[1], '') end
 return held and 1 or 0
 )lua";
 
+// The part of `release_shared` in front of the functions. It serves the last reader of a lock that belongs to no group.
+inline constexpr std::string_view release_last_reader = R"lua(
+local removed = redis.pcall('ZREM', KEYS[1], ARGV[1])
+if removed == 1 and not KEYS[2] and redis.pcall('PTTL', KEYS[1]) == -2 then
+    redis.pcall('PUBLISH', KEYS[1], '')
+    return 1
+end
+)lua";
+
 // lock[ index]; s+token+owner ttl -> 1 or 0
 // The removal of a member need not shorten the expiry of a set. The exception is a member without ttl, which has kept
 // the set from expiring.
 inline constexpr std::string_view release_shared = R"lua(
-local removed = redis.pcall('ZREM', KEYS[1], ARGV[1])
 if is_refusal(removed) then return removed end
 if KEYS[2] then index_remove(KEYS[2], string.sub(ARGV[1], 2, 33) .. KEYS[1]) end
 if removed ~= 1 then return 0 end

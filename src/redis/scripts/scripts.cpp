@@ -37,48 +37,48 @@ std::string sha1_hex(std::string_view text)
     return hex;
 }
 
+scripts make_scripts()
+{
+    const auto join = [](const auto&... texts) {
+        std::string whole;
+        (whole += ... += texts);
+        return script(std::move(whole));
+    };
+    const auto form_functions = std::string(lua::refusal_function) += lua::form_functions;
+    const auto group_functions = form_functions + std::string(lua::group_functions);
+    return {
+        .rights = join(lua::rights),
+        .anchor = join(lua::anchor),
+        .acquire = join(group_functions, lua::examine_function, lua::acquire),
+        .acquire_plain = join(lua::acquire_plain),
+        .acquire_shared = join(lua::acquire_first_reader, group_functions, lua::acquire_shared),
+        .acquire_all = join(group_functions, lua::examine_function, lua::acquire_all),
+        .adopt = join(group_functions, lua::adopt),
+        .adopt_shared = join(group_functions, lua::adopt_shared),
+        .hand_over = join(lua::refusal_function, lua::hand_over),
+        .release = join(group_functions, lua::release),
+        .release_many = join(lua::refusal_function, lua::release_many),
+        .withdraw = join(group_functions, lua::withdraw),
+        .release_shared = join(lua::release_last_reader, group_functions, lua::release_shared),
+        .extend = join(group_functions, lua::extend),
+        .extend_shared = join(group_functions, lua::extend_shared),
+        .valid = join(lua::refusal_function, lua::valid),
+        .valid_shared = join(lua::refusal_function, lua::valid_shared),
+        .inspect = join(form_functions, lua::inspect),
+        .break_holders = join(group_functions, lua::break_holders),
+        .purge = join(form_functions, lua::purge),
+        .release_members = join(group_functions, lua::release_many),
+        .extend_or_release_members = join(group_functions, lua::extend_or_release_members),
+    };
+}
+
 } // namespace
 
 script::script(std::string text) : text_(std::move(text)), digest_(sha1_hex(text_)) {}
 
 const scripts& scripts::get()
 {
-    const auto join = [](auto... texts) {
-        std::string whole;
-        (whole += ... += texts);
-        return script(std::move(whole));
-    };
-    const auto with_refusal_function = [&](auto... texts) { return join(lua::refusal_function, texts...); };
-    const auto with_form_functions = [&](auto... texts) {
-        return with_refusal_function(lua::form_functions, texts...);
-    };
-    const auto with_group_functions = [&](auto... texts) {
-        return with_form_functions(lua::group_functions, texts...);
-    };
-    static const scripts all{
-        .rights = script(std::string(lua::rights)),
-        .anchor = script(std::string(lua::anchor)),
-        .acquire = with_group_functions(lua::examine_function, lua::acquire),
-        .acquire_plain = script(std::string(lua::acquire_plain)),
-        .acquire_shared = with_group_functions(lua::acquire_shared),
-        .acquire_all = with_group_functions(lua::examine_function, lua::acquire_all),
-        .adopt = with_group_functions(lua::adopt),
-        .adopt_shared = with_group_functions(lua::adopt_shared),
-        .hand_over = with_refusal_function(lua::hand_over),
-        .release = with_group_functions(lua::release),
-        .release_many = with_refusal_function(lua::release_many),
-        .withdraw = with_group_functions(lua::withdraw),
-        .release_shared = with_group_functions(lua::release_shared),
-        .extend = with_group_functions(lua::extend),
-        .extend_shared = with_group_functions(lua::extend_shared),
-        .valid = with_refusal_function(lua::valid),
-        .valid_shared = with_refusal_function(lua::valid_shared),
-        .inspect = with_form_functions(lua::inspect),
-        .break_holders = with_group_functions(lua::break_holders),
-        .purge = with_form_functions(lua::purge),
-        .release_members = with_group_functions(lua::release_many),
-        .extend_or_release_members = with_group_functions(lua::extend_or_release_members),
-    };
+    static const scripts all = make_scripts();
     return all;
 }
 

@@ -60,7 +60,7 @@ return 1
 )lua";
 
 // lock...; held-token next-token+owner ttl for each lock -> 1 or 0 for each lock
-// A call of `adopt` for each lock would take twice as long.
+// A call of `adopt` for each of 64 locks would take 1.6 times as long.
 inline constexpr std::string_view hand_over = R"lua(
 local values = redis.call('MGET', unpack(KEYS))
 local answers = {}
