@@ -4,6 +4,7 @@
 #include "redis/client.hpp"
 #include "redis/operations/operations.hpp"
 #include "redis/pipeline/batch.hpp"
+#include "redis/scripts/scripts.hpp"
 
 #include <colock/redis/adapter.hpp>
 
@@ -14,6 +15,7 @@
 #include <chrono>
 #include <memory>
 #include <string>
+#include <string_view>
 
 namespace colock::inline v0::redis::detail {
 namespace {
@@ -103,6 +105,27 @@ BOOST_AUTO_TEST_CASE(deadline_counts_from_the_start_of_the_operation_if_the_clai
     const lease_clock::time_point start{std::chrono::hours(1)};
     claim->set_operation_start(start);
     BOOST_TEST((deadline_of_release() == start + used->config().operation_timeout));
+}
+
+// While a slot of a cluster migrates, a script with several keys is refused. A client of a cluster can leave the index
+// out, if a script does nothing else with it.
+BOOST_AUTO_TEST_CASE(script_about_one_lock_has_one_key_and_uses_an_index_only_by_its_functions)
+{
+    const auto& all = scripts::get();
+    for (const auto* each : {&all.acquire, &all.acquire_plain, &all.acquire_shared, &all.adopt, &all.adopt_shared,
+             &all.release, &all.withdraw, &all.release_shared, &all.extend, &all.extend_shared, &all.valid,
+             &all.valid_shared, &all.break_holders})
+    {
+        const auto text = each->text();
+        BOOST_TEST(text.find("KEYS[3]") == text.npos);
+        constexpr std::string_view index = "KEYS[2]";
+        for (auto at = text.find(index); at != text.npos; at = text.find(index, at + 1)) {
+            const auto before = text.substr(0, at), after = text.substr(at + index.size());
+            const bool is_condition = after.starts_with(" and") || after.starts_with(" then");
+            const bool is_argument = before.ends_with("index_add(") || before.ends_with("index_remove(");
+            BOOST_TEST((is_condition || is_argument), after.substr(0, 40));
+        }
+    }
 }
 
 BOOST_AUTO_TEST_SUITE_END()
