@@ -75,8 +75,9 @@ struct body_signal
 };
 
 /// Watches one lock of a body. Cancels the body once for each reason to stop: the stop margin, a shutdown, the end of
-/// the lease, and each cancellation of the caller. A body that continues after one of them is cancelled again by the
-/// next. Needs no coroutine to wait for the reasons: each wake-up posts the next check to the body's strand.
+/// the lease, and the end of the context. (A cancellation of the caller is passed on by `run_body`.) A body that
+/// continues after one of them is cancelled again by the next. Needs no coroutine to wait for the reasons: each wake-up
+/// posts the next check to the body's strand.
 ///
 /// Thread safety: `release_references` must be called on the caller's executor; the other functions on the body's
 /// strand.

@@ -13,15 +13,15 @@ class retry_schedule;
 
 /// Decides the next action of one acquire. Performs no I/O, takes no mutex and reads no clock.
 ///
-/// Only the heads of the local queue of a key send requests to the backend. A head tries at once. It tries again in one
-/// of these cases:
+/// Only the heads of the local queue of a key send requests to the backend. A head tries at once, unless a caller of
+/// this locker holds the lock, or it is left to other lockers. It tries again in one of these cases:
 /// - The delay of its policy is over.
 /// - The conflicting grant expires.
 /// - An event has reported that the lock may be free, and the last attempt did not end with an error.
 /// - The backend can be reached again after an error, or after it may have lost events.
-/// - A check is due, which was scheduled after an unknown outcome, a late grant, or too many waits that ended at once.
+/// - A check is due, which was scheduled after an unknown outcome, a late grant, or too many futile waits.
 ///
-/// A waiter behind the heads counts its attempts by its own delays, without requests to the backend.
+/// A waiter behind the heads sends nothing. If its policy is finite, it counts an attempt after each delay.
 class acquire_plan
 {
 public:
@@ -35,7 +35,7 @@ public:
         bool unanswered = false;
         /// The backend sends an event when the lock may be free.
         bool has_events = false;
-        /// Until this time a holder of this locker has the lock, so the backend could only answer busy.
+        /// Until this time another caller of this locker has the lock, so the backend could only answer busy.
         time_point held_here_until = time_point::min();
         /// Until this time the acquire sends no attempt, so that waiters of other lockers can take the lock.
         time_point leave_to_others_until = time_point::min();
@@ -56,7 +56,7 @@ public:
     struct decision
     {
         action kind = action::wait;
-        /// For `send`: the attempt counts under the policy, because it does not follow a wake-up.
+        /// For `send`: the attempt counts under the policy, because the delay of the policy is over.
         bool counts = false;
         /// For `count_attempt`: let other handlers run afterwards.
         bool yields = false;
@@ -112,9 +112,10 @@ public:
 
     /// Whether an attempt was sent at least once.
     [[nodiscard]] bool was_sent() const noexcept { return was_sent_; }
-    /// Whether the acquire had to wait, and is counted as a waiter in the statistics.
+    /// Whether the acquire has begun a wait. It then counts as a waiter in the statistics, unless it belongs to a
+    /// group.
     [[nodiscard]] bool has_waited() const noexcept { return waited_; }
-    /// Returns whether the acquire was counted as a waiter. It is not counted afterwards.
+    /// Returns whether the acquire has begun a wait, and forgets it.
     [[nodiscard]] bool stop_waiting() noexcept { return std::exchange(waited_, false); }
 
     /// Returns the delay before the next check of an unknown outcome or of a grant that arrived too late.
@@ -133,14 +134,14 @@ private:
     time_point holder_expires_ = time_point::max();
     /// An earlier expiry that was reported since the last attempt was sent.
     time_point earlier_expiry_ = time_point::max();
-    /// When the acquire checks again, unless an event comes first. Set after too many waits without a result, after an
-    /// unknown outcome, and after a late grant.
+    /// When the acquire checks again. Set after too many futile waits, when an event may come first; and after an
+    /// unknown outcome or a late grant, when events are ignored.
     time_point next_check_ = time_point::max();
     time_point found_busy_at_{};
     /// Number of the latest wait at the backend. The end of an earlier wait may arrive late, and has another number.
     std::uint32_t wait_number_ = 0;
-    /// Number of waits that ended at once and did not bring the lock. Each other busy answer halves the number, except
-    /// after a pause.
+    /// Number of futile waits: they ended at once and did not bring the lock. Any other busy answer halves the number;
+    /// one after a pause leaves it.
     std::uint8_t futile_waits_ = 0;
     /// Number of checks that were scheduled since the last busy answer or counted attempt.
     std::uint8_t check_count_ = 0;

@@ -14,7 +14,7 @@
 
 namespace colock::inline v0::detail {
 
-/// Returns the time from a request for a lease to its first renewal.
+/// Returns the time from a request for a lease to the next renewal.
 [[nodiscard]] constexpr std::chrono::milliseconds renewal_delay(std::chrono::milliseconds ttl) noexcept
 {
     return ttl / 3;
@@ -139,7 +139,8 @@ private:
     bool body_runs_ : 1 = false;
     bool body_must_stop_ : 1 = false;
     bool stop_margin_reached_ : 1 = false;
-    /// How long before the end of a session a body stops. A session may be much shorter than the TTL.
+    /// Upper limit of the default stop margin: a tenth of the time of the session, which may be much shorter than the
+    /// TTL.
     std::chrono::duration<std::uint16_t, std::milli> session_margin_{max_stop_margin};
 };
 

@@ -11,8 +11,8 @@
 
 namespace colock::inline v0::detail {
 
-/// The claims that nobody holds any more, until it is proven that the backend keeps nothing of them. Covers the release
-/// or hand-over, its retries, and what a shutdown gives up.
+/// The claims that are being released: ended locks, and acquires that were given up. A claim leaves when the backend
+/// has confirmed that nothing of it is left, when the time for retries is over, or when a shutdown gives it up.
 ///
 /// Thread safety: guarded by the mutex of the core.
 class pending_releases
@@ -26,7 +26,7 @@ public:
 
     /// Records that a request with this TTL is about to be sent, or was sent.
     static void raise_latest_expiry(lock_record& claim, std::chrono::milliseconds ttl) noexcept;
-    /// Adds a claim that has begun to end. The queue keeps it from now on.
+    /// Adds a claim that has begun to end. This list owns a reference to it from now on.
     void add(lock_record& record);
     /// Removes a claim that has ended.
     void remove(lock_record& record, deferred_actions& actions);
@@ -34,14 +34,14 @@ public:
     /// it in the backend.
     void send_release(lock_record& record, deferred_actions& actions);
     void on_released(lock_record& record, release_outcome&& outcome, deferred_actions& actions);
-    /// Keeps the core alive until the release ends, because the last owner of `record` may be destroyed now.
-    void keep_until_ended(const lock_record& record);
+    /// Keeps the core alive until no claim is left here. Called before the last owner of the core may be destroyed.
+    void keep_core_until_empty(const lock_record& record);
 
     /// Number of claims that other threads are releasing inside a backend that answers at once.
     [[nodiscard]] unsigned calls_in_flight() const noexcept;
     /// Ends all claims now, unproven, except those that `calls_in_flight` counts: their calls end by themselves.
     void give_up(deferred_actions& actions);
-    /// Like `give_up`, and returns the keys that shutdowns have left behind.
+    /// Like `give_up`, and returns the keys of all claims that this function has given up so far.
     const std::vector<std::string>& give_up_and_list_keys(deferred_actions& actions);
 
     [[nodiscard]] bool empty() const noexcept { return ending_.empty(); }
@@ -55,7 +55,7 @@ private:
     [[nodiscard]] time_point release_deadline(const lock_record& record) const noexcept;
 
     core& core_;
-    /// The core, while a claim without an owning handle is being released.
+    /// The core, from `keep_core_until_empty` or the first retry until no claim is left.
     std::shared_ptr<core> kept_;
     /// The list owns a reference to each of its members.
     record_list ending_;

@@ -25,13 +25,13 @@ public:
     /// follow even if nobody waits for them. The mutex must not be held.
     void begin(scope notified);
 
-    /// Notifies all waiters and leases that have not been notified yet. The mutex must not be held.
+    /// Notifies the next batch of the waiters and leases, and posts the others. The mutex must not be held.
     void notify_remaining();
 
     // The mutex must be held for these functions.
     /// Whether some waiters or leases have not been notified yet.
     [[nodiscard]] bool is_notifying() const noexcept { return is_notifying_; }
-    /// A shutdown has begun, which also ends the held locks.
+    /// Whether a shutdown has begun that also ends the held locks.
     [[nodiscard]] bool ends_leases() const noexcept { return ends_leases_; }
 
 private:

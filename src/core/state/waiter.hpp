@@ -65,9 +65,10 @@ public:
     /// \throws std::bad_alloc The waiter may then be resumed again.
     void resume(error_code error);
 
-    /// Whether the wait was cancelled, and ends with `operation_aborted`. Guarded by the mutex of the core.
+    /// Whether a cancellation has arrived. Guarded by the mutex of the core.
     bool is_cancelled = false;
-    /// Whether the waiter is resumed because of a cancellation. Belongs to the wake list that contains the waiter.
+    /// The value of `is_cancelled` at the wake-up: the wait ends with `operation_aborted`. Belongs to the wake list
+    /// that contains the waiter.
     bool is_woken_by_cancellation = false;
 
     friend void intrusive_ptr_add_ref(const waiter* counted) noexcept { counted->references_.add(); }
@@ -143,7 +144,7 @@ inline void throw_if_cancelled(const asio::cancellation_state& state)
         throw boost::system::system_error(asio::error::operation_aborted);
 }
 
-/// All waiters that are suspended in one core, on whatever condition.
+/// Waiters of one core, whatever they wait for.
 using waiter_list = boost::intrusive::list<waiter, boost::intrusive::base_hook<waiter::suspended_hook>,
     boost::intrusive::constant_time_size<false>>;
 
