@@ -15,11 +15,15 @@ namespace {
 using std::chrono::system_clock;
 using namespace std::chrono_literals;
 
-/// Credentials are renewed when this part of their remaining validity is left.
-constexpr int renewal_fraction = 5;
 constexpr system_clock::duration min_renewal_delay = 1s;
 /// Limit of a single wait, so that a change of the system's clock is noticed.
 constexpr system_clock::duration max_renewal_delay = 10min;
+
+/// Returns a fifth of the time that is left until `end`.
+system_clock::duration fifth_until(system_clock::time_point end, system_clock::time_point now) noexcept
+{
+    return end <= now ? system_clock::duration::zero() : (end - now) / 5;
+}
 
 } // namespace
 
@@ -52,10 +56,16 @@ void authentication::request(handler done)
     try {
         config_.credentials(std::move(result));
     } catch (const std::exception& thrown) {
-        auto failure = make_failure(errc::unavailable, std::string("options::credentials threw: ") + thrown.what());
-        owner_.on_strand(*this, [number, failure = std::move(failure)](
-                                    authentication& on_strand) { on_strand.on_result(number, {.error = failure}); });
+        fail(number, std::string("options::credentials threw: ") + thrown.what());
+    } catch (...) {
+        fail(number, "options::credentials threw an exception of another type than std::exception");
     }
+}
+
+void authentication::fail(std::uint64_t number, const std::string& reason)
+{
+    owner_.on_strand(*this, [number, failure = make_failure(errc::unavailable, reason)](
+                                authentication& on_strand) { on_strand.on_result(number, {.error = failure}); });
 }
 
 void authentication::on_result(std::uint64_t number, redis::credentials result)
@@ -73,7 +83,7 @@ void authentication::on_result(std::uint64_t number, redis::credentials result)
     }
     user_ = std::move(result.user);
     password_ = std::move(result.password);
-    valid_until_ = result.valid_until;
+    given_until_ = result.valid_until;
     if (password_.empty())
         done(make_failure(errc::access_denied, "options::credentials gave no password"));
     else
@@ -85,20 +95,28 @@ void authentication::keep_valid(std::shared_ptr<server_connection> connection)
     if (!is_requested())
         return;
     connection_ = std::move(connection);
+    on_accepted();
+}
+
+void authentication::on_accepted()
+{
+    valid_until_ = given_until_;
+    renew_at_ = system_clock::time_point::max();
+    const auto now = system_clock::now();
+    if (valid_until_ != system_clock::time_point::max())
+        renew_at_ = std::max(valid_until_ - fifth_until(valid_until_, now), now + min_renewal_delay);
     schedule_renewal();
 }
 
 void authentication::schedule_renewal()
 {
-    if (valid_until_ == system_clock::time_point::max())
+    if (renew_at_ == system_clock::time_point::max())
         return;
-    const auto now = system_clock::now();
-    const auto left = std::max(valid_until_ - now, system_clock::duration::zero());
-    const auto until_renewal = std::max(left - left / renewal_fraction, min_renewal_delay);
-    timer_.expires_after(std::chrono::duration_cast<asio::steady_timer::duration>(
-        std::min<system_clock::duration>(until_renewal, max_renewal_delay)));
-    timer_.async_wait([self = owner_.keep(*this), number = ++number_, is_due = until_renewal <= max_renewal_delay](
-                          const error_code& error) {
+    const auto until_renewal = renew_at_ - system_clock::now();
+    const bool is_due = until_renewal <= max_renewal_delay;
+    timer_.expires_after(
+        std::chrono::duration_cast<asio::steady_timer::duration>(is_due ? until_renewal : max_renewal_delay));
+    timer_.async_wait([self = owner_.keep(*this), number = ++number_, is_due](const error_code& error) {
         if (error || number != self->number_)
             return;
         if (is_due)
@@ -129,7 +147,7 @@ void authentication::send_new(const std::shared_ptr<server_connection>& connecti
             return;
         if (replies[0].is_error())
             return self->renewal_failed(refusal(replies[0])->detail);
-        self->schedule_renewal();
+        self->on_accepted();
     });
 }
 
@@ -137,6 +155,8 @@ void authentication::send_new(const std::shared_ptr<server_connection>& connecti
 void authentication::renewal_failed(const std::string& reason)
 {
     reporter_.warn("the credentials of an open connection could not be renewed (" + reason + ")");
+    const auto now = system_clock::now();
+    renew_at_ = now + std::max(fifth_until(valid_until_, now), min_renewal_delay);
     schedule_renewal();
 }
 

@@ -46,7 +46,10 @@ public:
     void stop();
 
 private:
+    void fail(std::uint64_t number, const std::string& reason);
     void on_result(std::uint64_t number, redis::credentials result);
+    /// Called when the server has accepted the credentials that were given last.
+    void on_accepted();
     void schedule_renewal();
     void renew();
     void send_new(const std::shared_ptr<server_connection>& connection);
@@ -57,7 +60,11 @@ private:
     remote::event_reporter& reporter_;
     std::string user_;
     std::string password_;
+    /// `valid_until` of the credentials that were given last.
+    std::chrono::system_clock::time_point given_until_ = std::chrono::system_clock::time_point::max();
+    /// `valid_until` of the credentials that the server has accepted, and when they are renewed.
     std::chrono::system_clock::time_point valid_until_ = std::chrono::system_clock::time_point::max();
+    std::chrono::system_clock::time_point renew_at_ = std::chrono::system_clock::time_point::max();
     /// Ends a request that is not answered, or starts a renewal.
     asio::steady_timer timer_;
     /// Called when the current request has ended.

@@ -72,7 +72,8 @@ private:
         if (auto* const state = find_state(*claim_)) {
             note_answer(owner_, *claim_, sent_on);
             state->granted = false;
-            state->intent = false;
+            // A create that arrives late may store the intent again.
+            state->intent = state->intent && !state->creates.empty();
             if (guarantee_ == release_guarantee::settled && !state->creates.empty()) {
                 done_({release_status::failed, in_doubt()});
                 return;

@@ -55,12 +55,12 @@ void subscriptions::connect()
 {
     if (!authentication_.is_requested())
         return make_connection();
-    // A failure is reported by the connection for requests, which needs the same credentials.
     authentication_.request([this](const failure_ptr& failure) {
-        if (failure)
-            connection_ended();
-        else
-            make_connection();
+        if (!failure)
+            return make_connection();
+        if (failure->code != errc::unavailable)
+            warn_of_refusal(*failure);
+        connection_ended();
     });
 }
 
@@ -90,9 +90,7 @@ void subscriptions::on_greeting(const reply_list& replies)
         // Only lasting errors are reported. Without the warning they might remain unnoticed, because commands may
         // continue for a long time on a connection that was made before.
         if (const auto failure = refusal(replies[0]); failure->code != errc::unavailable)
-            reporter_.warn("the connection for messages of releases is refused, so waiters may notice a release "
-                           "late (" +
-                           failure->detail + ")");
+            warn_of_refusal(*failure);
         handle(event::refused);
         return;
     }
@@ -101,6 +99,12 @@ void subscriptions::on_greeting(const reply_list& replies)
     connection_->note_established();
     authentication_.keep_valid(connection_);
     handle(are_elsewhere() ? event::connected_elsewhere : event::connected_here);
+}
+
+void subscriptions::warn_of_refusal(const failure& failure)
+{
+    reporter_.warn("the connection for messages of releases is refused, so waiters may notice a release late (" +
+                   failure.detail + ")");
 }
 
 void subscriptions::connection_ended()

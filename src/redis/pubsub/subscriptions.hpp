@@ -42,6 +42,7 @@ private:
     void stop_listening(const std::vector<std::string>& names) override;
     [[nodiscard]] bool polls() const noexcept { return plan().polls() || config_.plain(); }
     void on_greeting(const reply_list& replies);
+    void warn_of_refusal(const failure& failure);
     void connection_ended();
     /// True if messages come from another server than the one that receives the commands.
     [[nodiscard]] bool are_elsewhere() const;

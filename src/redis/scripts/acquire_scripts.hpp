@@ -23,11 +23,14 @@ local function examine(key, own)
     if type(value) == 'string' then
         if not string.find(value, holder) then return redis.error_reply(foreign) end
         if string.sub(value, 1, 32) == own then return end
-        return nil, redis.call('PTTL', key), string.sub(value, 33)
+        local left = redis.pcall('PTTL', key)
+        if type(left) == 'table' then return left end
+        return nil, left, string.sub(value, 33)
     end
     local refused, _, last = check_form(key, reader, intent)
     if refused or not last then return refused or value end
-    local time = redis.call('TIME')
+    local time = redis.pcall('TIME')
+    if time.err then return time end
     local now = time[1] * 1000 + math.floor(time[2] / 1000)
     if last > now then return nil, last == math.huge and -1 or last - now, '', now end
     for _, member in ipairs(redis.call('ZRANGE', key, 0, -1)) do
@@ -123,13 +126,14 @@ end
 redis.call('ZADD', KEYS[1], ttl > 0 and now + ttl or '+inf', ARGV[1])
 local function leave()
     local removed = redis.pcall('ZREM', KEYS[1], ARGV[1])
-    if not is_refusal(removed) then return end
-    redis.call('ZADD', KEYS[1], 'XX', 0, ARGV[1])
-    return removed
+    if is_refusal(removed) then redis.call('ZADD', KEYS[1], 'XX', 0, ARGV[1]) end
+    if ttl == 0 then update_expiry(KEYS[1], reader, intent) end
+    return is_refusal(removed) and removed or nil
 end
 if limit > 0 then
-    local has_expired = has_intents or first and first <= now
-    while has_expired and sweep(KEYS[1], now, reader, intent) == 1000 do end
+    local swept = (has_intents or first and first <= now) and 1000
+    while swept == 1000 do swept = sweep(KEYS[1], now, reader, intent) end
+    if type(swept) == 'table' then return leave() or swept end
     local holders = redis.pcall('ZCARD', KEYS[1])
     if is_refusal(holders) then return leave() or holders end
     local intents = has_intents and #redis.call('ZRANGEBYSCORE', KEYS[1], '-inf', 0) or 0
@@ -191,6 +195,9 @@ for index, each in pairs(members) do
     local refused = index_add(index, unpack(each))
     if refused then
         redis.call('DEL', unpack(KEYS, 1, count))
+        for other, entries in pairs(members) do
+            for i = 1, #entries, 2 do index_remove(other, entries[i]) end
+        end
         return refused
     end
 end

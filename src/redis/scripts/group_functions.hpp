@@ -18,7 +18,8 @@ inline constexpr std::string_view group_functions = R"lua(
 local function index_add(index, ...)
     local refused, first = check_form(index, entry, entry)
     if refused then return refused end
-    local time = redis.call('TIME')
+    local time = redis.pcall('TIME')
+    if time.err then return time end
     local now = time[1] * 1000 + math.floor(time[2] / 1000)
     local entries = {...}
     local words = {}

@@ -12,9 +12,10 @@ namespace colock::inline v0::redis::detail::lua {
 inline constexpr std::string_view release = R"lua(
 local value = redis.pcall('GETEX', KEYS[1])
 if is_refusal(value) then return value end
+local held = type(value) == 'string' and string.sub(value, 1, 32) == ARGV[1]
+if held then redis.call('DEL', KEYS[1]) end
 if KEYS[2] then index_remove(KEYS[2], ARGV[1] .. KEYS[1]) end
-if type(value) ~= 'string' or string.sub(value, 1, 32) ~= ARGV[1] then return 0 end
-redis.call('DEL', KEYS[1])
+if not held then return 0 end
 local receivers = redis.pcall('PUBLISH', KEYS[1], '')
 return type(receivers) == 'number' and receivers + 1 or 1
 )lua";
@@ -58,9 +59,9 @@ local removed = redis.pcall('ZREM', KEYS[1], 'w' .. ARGV[1])
 local value = redis.pcall('GET', KEYS[1])
 local refused = is_refusal(removed) and removed or is_refusal(value) and value
 if refused then return refused end
-if KEYS[2] then index_remove(KEYS[2], ARGV[1] .. KEYS[1]) end
 local held = type(value) == 'string' and string.sub(value, 1, 32) == ARGV[1]
 if held then redis.call('DEL', KEYS[1]) end
+if KEYS[2] then index_remove(KEYS[2], ARGV[1] .. KEYS[1]) end
 if held or removed == 1 then redis.pcall('PUBLISH', KEYS[1], '') end
 return held and 1 or 0
 )lua";

@@ -23,8 +23,8 @@ end
 local left, ttl = redis.call('PTTL', KEYS[1]), tonumber(ARGV[3])
 local refused = KEYS[2] and index_add(KEYS[2], next_token .. KEYS[1], ttl)
 if refused then return refused end
-if KEYS[2] and token ~= next_token then index_remove(KEYS[2], token .. KEYS[1]) end
 if ttl > 0 then redis.call('SET', KEYS[1], ARGV[2], 'PX', ARGV[3]) else redis.call('SET', KEYS[1], ARGV[2]) end
+if KEYS[2] and token ~= next_token then index_remove(KEYS[2], token .. KEYS[1]) end
 if ttl > 0 and (left < 0 or left > ttl) then redis.pcall('PUBLISH', KEYS[1], '') end
 return 1
 )lua";
@@ -45,13 +45,21 @@ if not held then
     return is_refusal(removed) and removed or 0
 end
 redis.call('ZADD', KEYS[1], ttl > 0 and now + ttl or '+inf', ARGV[2])
-if held ~= ARGV[2] then redis.call('ZREM', KEYS[1], held) end
-sweep(KEYS[1], now, reader, intent)
-local refused = update_expiry(KEYS[1], reader, intent)
-    or KEYS[2] and index_add(KEYS[2], string.sub(ARGV[2], 2, 33) .. KEYS[1], ttl)
+local refused = KEYS[2] and index_add(KEYS[2], string.sub(ARGV[2], 2, 33) .. KEYS[1], ttl)
+if not refused and held ~= ARGV[2] then
+    local removed = redis.pcall('ZREM', KEYS[1], held)
+    refused = is_refusal(removed) and removed
+end
+if not refused then
+    sweep(KEYS[1], now, reader, intent)
+    refused = update_expiry(KEYS[1], reader, intent)
+end
 if refused then
     redis.call('ZADD', KEYS[1], before, held)
-    if held ~= ARGV[2] then redis.call('ZREM', KEYS[1], ARGV[2]) end
+    if held ~= ARGV[2] and is_refusal(redis.pcall('ZREM', KEYS[1], ARGV[2])) then
+        redis.call('ZADD', KEYS[1], 'XX', 0, ARGV[2])
+    end
+    update_expiry(KEYS[1], reader, intent)
     return refused
 end
 if KEYS[2] and held ~= ARGV[2] then index_remove(KEYS[2], string.sub(held, 2, 33) .. KEYS[1]) end

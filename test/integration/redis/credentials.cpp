@@ -149,8 +149,8 @@ BOOST_AUTO_TEST_CASE(failed_renewal_is_reported_and_repeated)
     add_user(server, "app", "one");
     close_default_user(server);
     source given({{.user = "app", .password = "one", .valid_until = system_clock::now() + 1s},
-        {.error = make_failure(errc::unavailable, "the token service is down")},
-        {.user = "app", .password = "wrong-and-secret"}});
+        {.error = make_failure(errc::unavailable, "the token service is down")}, {},
+        {.user = "app", .password = "wrong-and-secret"}, {.user = "app", .password = "one"}});
     client_side client({.url = server.url(), .credentials = given.function(), .idle_timeout = 1min});
     const auto claim = driver::exclusive("k");
     client.test_driver.grant(claim);
@@ -158,6 +158,8 @@ BOOST_AUTO_TEST_CASE(failed_renewal_is_reported_and_repeated)
     run_until(client.io, [&] { return client.events->warned_of("WRONGPASS"); });
     for (const auto& each : client.events->warnings)
         BOOST_TEST(each.find("secret") == std::string::npos, each);
+    // Credentials that are not accepted do not end the renewals.
+    run_until(client.io, [&] { return given.calls == 5U; });
     // The connection remains usable.
     BOOST_TEST(client.events->suspensions == 0);
     client.test_driver.release_held(claim);
@@ -193,6 +195,25 @@ BOOST_AUTO_TEST_CASE(failure_ends_operations_only_if_access_is_denied)
     patient.test_driver.release_held(claim);
 }
 
+BOOST_AUTO_TEST_CASE(refusal_of_the_connection_for_messages_is_reported)
+{
+    redis_server server;
+    add_user(server, "app", "one");
+    close_default_user(server);
+    source given({{.user = "app", .password = "one"}, {.error = make_failure(errc::access_denied, "no second token")}});
+    client_side client({.url = server.url(), .credentials = given.function()});
+    const auto holder = driver::exclusive("k");
+    client.test_driver.grant(holder);
+    const locker locks(client.test_driver.shared_backend());
+    auto waiting = start(client.io, locks.acquire("k"));
+    run_until(client.io, [&] { return client.events->warned_of("connection for messages"); });
+    BOOST_TEST(client.events->warned_of("no second token"));
+    client.test_driver.release_held(holder);
+    // The waiter asks again by itself.
+    auto granted = waiting.get(client.io);
+    run_coro(client.io, granted.release());
+}
+
 BOOST_AUTO_TEST_CASE(silent_or_throwing_function_fails_the_attempt)
 {
     redis_server server;
@@ -214,6 +235,18 @@ BOOST_AUTO_TEST_CASE(silent_or_throwing_function_fails_the_attempt)
     for (auto& each : kept) {
         if (each)
             each({.password = "late"});
+    }
+
+    for (const bool is_standard : {true, false}) {
+        client_side strange({.url = server.url(),
+            .credentials =
+                [is_standard](credentials_completion) {
+                    if (is_standard)
+                        throw std::invalid_argument("no file");
+                    throw 42;
+                },
+            .operation_timeout = 500ms});
+        BOOST_TEST(code_of(strange.test_driver.create(driver::exclusive("k"))) == errc::unavailable);
     }
 
     client_side throwing({.url = server.url(),

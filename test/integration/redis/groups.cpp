@@ -147,6 +147,27 @@ BOOST_AUTO_TEST_CASE(lock_is_not_held_if_its_index_cannot_be_written)
     BOOST_TEST(f.raw({"GET", index_name}) == "another program's");
 }
 
+BOOST_AUTO_TEST_CASE(adoption_that_is_refused_leaves_the_reader_its_time)
+{
+    served f;
+    const auto limited = driver::shared("a", 0, 1min), eternal = driver::shared("b", 0, 0ms);
+    f.test_driver->grant(limited);
+    f.test_driver->grant(eternal);
+    f.raw({"SET", index_name, "another program's"});
+    for (const auto& [held, key] : {std::pair(limited, "a"), std::pair(eternal, "b")}) {
+        const auto next = member(key, lock_mode::shared, 1s);
+        BOOST_TEST((f.test_driver->adopt(f.test_driver->export_ticket(held), next).status == create_status::failed));
+        BOOST_TEST(f.raw({"ZCARD", std::string("{colock}:") + key}) == "1");
+    }
+    BOOST_TEST(remaining_ms(f, "{colock}:a") > 50'000);
+    BOOST_TEST(remaining_ms(f, "{colock}:b") == -1);
+    f.test_driver->check_held(limited);
+    f.test_driver->check_held(eternal);
+    // The group's reader without ttl is refused after its key was made to last.
+    BOOST_TEST((f.test_driver->create(member("a", lock_mode::shared, 0ms)).status == create_status::failed));
+    BOOST_TEST(remaining_ms(f, "{colock}:a") > 50'000);
+}
+
 BOOST_AUTO_TEST_CASE(releases_of_a_group_are_batched_once_the_server_knows_the_script)
 {
     served f;

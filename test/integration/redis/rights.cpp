@@ -380,6 +380,22 @@ BOOST_AUTO_TEST_CASE(reader_that_is_refused_after_its_first_write_excludes_no_wr
     }
 }
 
+BOOST_AUTO_TEST_CASE(refused_sweep_is_not_reported_as_busy)
+{
+    redis_server server;
+    server({"ACL", "SETUSER", "app", "on", ">pw", "~*", "&*", "+@all"});
+    client_side client({.url = server.url(), .user = "app", .password = "pw"});
+    const auto brief = driver::shared("k", 2, 200ms), lasting = driver::shared("k", 2);
+    client.test_driver.grant(brief);
+    client.test_driver.grant(lasting);
+    server({"ACL", "SETUSER", "app", "-zrangebyscore"});
+    client.run_for(400ms);
+    const auto next = driver::shared("k", 2);
+    BOOST_TEST(code_of(client.test_driver.create(next)) == errc::access_denied);
+    server({"ACL", "SETUSER", "app", "+zrangebyscore"});
+    client.test_driver.grant(next);
+}
+
 BOOST_AUTO_TEST_CASE(group_extension_that_is_refused_changes_no_lock)
 {
     redis_server server;
