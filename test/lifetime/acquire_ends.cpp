@@ -14,7 +14,6 @@
 #include <chrono>
 #include <cstdint>
 #include <memory>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -175,35 +174,25 @@ BOOST_AUTO_TEST_CASE(shutdown_reports_each_waiting_acquire)
     }
 }
 
-BOOST_AUTO_TEST_CASE(acquire_that_is_destroyed_with_its_lockers_context_is_reported_as_shut_down)
-{
-    recorded_fixture fixture(backend_kind::scripted);
-    auto& env = fixture.env;
-    auto held = env.acquire("k");
-    asio::io_context other;
-    bool is_invoked = false;
-    env.locker->async_acquire(
-        "k", asio::bind_executor(other.get_executor(), [&](error_code, lock) { is_invoked = true; }));
-    env.ready();
-    env.context.reset();
-    other.run();
-    BOOST_TEST(!is_invoked);
-    BOOST_TEST(fixture.take_end().why == error_code(errc::shutting_down));
-    BOOST_TEST(env.locker->stats().shut_down == 1U);
-    held = {};
-}
-
-BOOST_AUTO_TEST_CASE(acquire_that_is_destroyed_with_the_context_of_its_adapter_is_reported_as_shut_down)
+BOOST_AUTO_TEST_CASE(acquire_that_is_destroyed_with_the_context_is_reported_as_shut_down)
 {
     for (const auto kind : {backend_kind::memory, backend_kind::scripted}) {
-        recorded_fixture fixture(kind);
-        auto& env = fixture.env;
-        auto held = env.acquire("k");
-        env.locker->async_acquire("k", [](error_code, lock) {});
-        env.ready();
-        env.context.reset();
-        BOOST_TEST(fixture.take_end().why == error_code(errc::shutting_down));
-        held = {};
+        for (const bool is_foreign : {true, false}) {
+            recorded_fixture fixture(kind);
+            auto& env = fixture.env;
+            auto held = env.acquire("k");
+            asio::io_context other;
+            bool is_invoked = false;
+            env.locker->async_acquire("k", asio::bind_executor((is_foreign ? other : env.io()).get_executor(),
+                                               [&](error_code, lock) { is_invoked = true; }));
+            env.ready();
+            env.context.reset();
+            other.run();
+            BOOST_TEST(!is_invoked);
+            BOOST_TEST(fixture.take_end().why == error_code(errc::shutting_down));
+            BOOST_TEST(env.locker->stats().shut_down == 1U);
+            held = {};
+        }
     }
 }
 

@@ -5,7 +5,6 @@
 
 #include <boost/asio/bind_cancellation_slot.hpp>
 #include <boost/asio/cancellation_signal.hpp>
-#include <boost/asio/this_coro.hpp>
 
 #include <functional>
 #include <string>
@@ -66,16 +65,6 @@ BOOST_AUTO_TEST_CASE(every_operation_reports_the_error_of_the_backend)
     env.check_clean();
 }
 
-BOOST_AUTO_TEST_CASE(failed_query_does_not_end_the_lock)
-{
-    virtual_fixture env(backend_kind::scripted);
-    auto held = env.acquire("k");
-    env.script->next(operation::is_valid, failing());
-    COLOCK_THROWS(error, errc::unavailable, env.run(held.is_locked()));
-    BOOST_TEST(held.held());
-    BOOST_TEST(env.run(held.is_locked()));
-}
-
 BOOST_AUTO_TEST_CASE(holder_is_named_unless_the_last_answer_was_an_error)
 {
     const auto twice = acquire_options{.retry = retry_policy::fixed(0s).jitter(0).times(1)};
@@ -114,19 +103,6 @@ BOOST_AUTO_TEST_CASE(end_of_the_retry_policy_reports_the_holder_and_its_remainin
         BOOST_TEST_REQUIRE(thrown->retry_after().has_value());
         BOOST_TEST((*thrown->retry_after() > 13s && *thrown->retry_after() <= 15s));
     }
-}
-
-BOOST_AUTO_TEST_CASE(holder_in_the_same_process_is_marked)
-{
-    virtual_fixture env;
-    const colock::locker other(env.backend());
-    const auto held = env.run(other.acquire("k"));
-    const auto thrown =
-        thrown_by<retry_error>([&] { static_cast<void>(env.acquire("k", {.retry = retry_policy::never()})); });
-    BOOST_TEST_REQUIRE(thrown.has_value());
-    BOOST_TEST(thrown->holder() == other.defaults().owner);
-    BOOST_TEST(
-        thrown->detail() == "held by " + other.defaults().owner + " on " + other.defaults().host + " (this process)");
 }
 
 /// ZooKeeper names no holder.
@@ -361,35 +337,6 @@ BOOST_AUTO_TEST_CASE(an_attempt_that_fails_counts_although_it_was_woken)
     }
 }
 
-BOOST_AUTO_TEST_CASE(after_an_error_only_time_helps)
-{
-    virtual_fixture env(backend_kind::scripted);
-    auto held = env.acquire("k");
-    env.script->next(operation::create, failing());
-    auto waiting = env.start(env.locker->acquire("k", {.retry = retry_policy::fixed(10s).jitter(0)}));
-    env.ready();
-    BOOST_TEST(env.script->count(operation::wait) == 0U);
-    held = {};
-    env.advance(5s);
-    BOOST_TEST(env.script->count(operation::create) == 2U);
-    env.advance(6s);
-    BOOST_TEST(waiting.done());
-}
-
-BOOST_AUTO_TEST_CASE(late_grant_is_released_before_the_next_attempt)
-{
-    virtual_fixture env(backend_kind::scripted);
-    env.script->next(operation::create, step::pass().before([&] { env.clock.skip(29s); }));
-    env.script->next(operation::release, step::hold());
-    auto waiting = env.start(env.locker->acquire("k", {.ttl = 30s, .retry = retry_policy::fixed(1s).jitter(0)}));
-    env.advance_by_steps(5s, 500ms);
-    BOOST_TEST(env.script->count(operation::create) == 1U);
-    env.script->deliver();
-    env.ready();
-    BOOST_TEST(waiting.get(env.io()).held());
-    BOOST_TEST(env.script->count(operation::create) == 2U);
-}
-
 /// No event reports that the lock is free, and the policy's own attempt is due in a day.
 BOOST_AUTO_TEST_CASE(late_grant_is_followed_by_attempts_with_growing_delays)
 {
@@ -460,17 +407,6 @@ BOOST_AUTO_TEST_CASE(claim_of_a_cancelled_acquire_is_released_or_abandoned)
         env.ready();
         BOOST_TEST(env.script->count(operation::release) == releases);
         BOOST_TEST(env.script->count(operation::abandon) == abandons);
-    }
-}
-
-BOOST_AUTO_TEST_CASE(no_attempt_is_made_after_a_shutdown)
-{
-    for (const auto kind : {backend_kind::immediate, backend_kind::scripted}) {
-        virtual_fixture env(kind);
-        env.run(env.locker->shutdown());
-        COLOCK_THROWS(create_error, errc::shutting_down, env.run(env.locker->try_acquire("k")));
-        COLOCK_THROWS(create_error, errc::shutting_down, env.acquire("k"));
-        BOOST_TEST(env.script->count(operation::create) == 0U);
     }
 }
 

@@ -123,21 +123,6 @@ BOOST_AUTO_TEST_CASE(background_purge_ends_with_its_locker_and_releases_the_purg
     }
 }
 
-BOOST_AUTO_TEST_CASE(shutdown_ends_the_background_purge)
-{
-    for (const auto kind : every_kind) {
-        BOOST_TEST_CONTEXT(kind)
-        {
-            virtual_fixture env(kind, purging);
-            env.advance(90s);
-            const auto report = env.run(env.locker->shutdown());
-            BOOST_TEST(report.clean());
-            env.ready();
-            env.check_clean();
-        }
-    }
-}
-
 BOOST_AUTO_TEST_CASE(context_of_a_background_purge_may_be_destroyed_at_any_time)
 {
     for (const auto kind : every_kind) {
@@ -230,20 +215,6 @@ BOOST_AUTO_TEST_CASE(lost_purge_lock_is_acquired_again)
     env.locker.reset();
     env.wind_down();
     env.check_clean();
-}
-
-BOOST_AUTO_TEST_CASE(purge_that_fails_reports_the_removed_locks)
-{
-    virtual_fixture env(backend_kind::scripted);
-    leave_locks(*env.memory, 600);
-    env.advance(2s);
-    env.script->next(operation::purge, step::pass());
-    env.script->next(operation::purge, step::fail(errc::unavailable, "gone"));
-    const auto removed = env.run(env.locker->purge());
-    BOOST_TEST((removed.size() > 0U && removed.size() < 600U));
-    env.script->next(operation::purge, step::fail(errc::unavailable, "gone"));
-    COLOCK_THROWS(error, errc::unavailable, env.run(env.locker->purge()));
-    BOOST_TEST(env.run(env.locker->purge()).size() == 600 - removed.size());
 }
 
 BOOST_AUTO_TEST_CASE(a_list_and_a_purge_let_others_run)

@@ -95,40 +95,6 @@ BOOST_AUTO_TEST_CASE(body_that_is_no_coroutine_is_called_before_anything_else_ru
     }
 }
 
-BOOST_AUTO_TEST_CASE(a_body_stops_before_its_lease_can_end)
-{
-    for (const auto mode : {renewal::automatic, renewal::manual}) {
-        virtual_fixture env(backend_kind::scripted);
-        env.script->always(operation::extend, step::fail(errc::unavailable));
-        const auto start = lease_clock::now();
-        lease_clock::time_point stopped;
-        bool was_held = false;
-        auto working = env.start(
-            env.locker->with_lock("k", {.ttl = 30s, .renewal = mode}, [&](lock& held) -> asio::awaitable<void> {
-                try {
-                    co_await sleep_for(1h);
-                } catch (const boost::system::system_error&) {
-                    stopped = lease_clock::now();
-                    was_held = held.held();
-                    throw;
-                }
-            }));
-        env.advance_by_steps(40s, 100ms);
-        BOOST_TEST_REQUIRE(working.done());
-        // The lease ends 1 % and 2 ms before the TTL, and the body a second before the lease.
-        BOOST_TEST((stopped - start >= 28698ms));
-        BOOST_TEST((stopped - start < 29698ms));
-        BOOST_TEST(was_held);
-        const auto thrown = thrown_by<lost_error>([&] { working.get(env.io()); });
-        BOOST_TEST_REQUIRE(thrown.has_value());
-        BOOST_TEST((thrown->code() == errc::lost));
-        BOOST_TEST(thrown->key() == "k");
-        env.script->reset();
-        env.wind_down();
-        env.check_clean();
-    }
-}
-
 BOOST_AUTO_TEST_CASE(loss_reports_why_the_lease_could_not_be_renewed)
 {
     const error_code refused = make_error_code(boost::system::errc::connection_refused);
@@ -189,25 +155,6 @@ BOOST_AUTO_TEST_CASE(loss_reports_why_the_lease_could_not_be_renewed)
     env.check_clean();
 }
 
-BOOST_AUTO_TEST_CASE(no_body_begins_under_a_lease_that_has_ended)
-{
-    virtual_fixture env(backend_kind::scripted);
-    bool began = false;
-    auto working = env.start(env.locker->with_lock("k", {.ttl = 1s}, [&] { began = true; }));
-    // The lock is granted, but its coroutine has not been resumed yet.
-    while (env.locker->stats().grants == 0)
-        BOOST_TEST_REQUIRE(env.io().poll_one() == 1U);
-    env.memory->start_listing(
-        {.action = listing_action::break_key, .filter = {.key = "k"}}, [](const list_outcome&) {});
-    env.ready();
-    BOOST_TEST_REQUIRE(working.done());
-    COLOCK_THROWS(lost_error, errc::lost, working.get(env.io()));
-    BOOST_TEST(!began);
-    BOOST_TEST(env.locker->stats().lost(lost_reason::broken) == 1U);
-    env.wind_down();
-    env.check_clean();
-}
-
 BOOST_AUTO_TEST_CASE(the_bodys_exception_is_nested_in_the_loss)
 {
     virtual_fixture env;
@@ -232,35 +179,6 @@ BOOST_AUTO_TEST_CASE(the_bodys_exception_is_nested_in_the_loss)
         }
     }
     BOOST_TEST(nested);
-    env.check_clean();
-}
-
-BOOST_AUTO_TEST_CASE(value_after_the_loss_is_discarded)
-{
-    virtual_fixture env;
-    auto working = env.start(env.locker->with_lock("k", [&]() -> asio::awaitable<int> {
-        try {
-            co_await sleep_for(1h);
-        } catch (const boost::system::system_error&) {
-        }
-        co_return 5;
-    }));
-    env.ready();
-    env.run(env.locker->break_lock("k"));
-    env.ready();
-    COLOCK_THROWS(lost_error, errc::lost, working.get(env.io()));
-    env.check_clean();
-}
-
-BOOST_AUTO_TEST_CASE(late_timer_does_not_make_a_late_value_valid)
-{
-    virtual_fixture env;
-    // The body keeps its thread busy until its lease has ended.
-    COLOCK_THROWS(lost_error, errc::lost,
-        env.run(env.locker->with_lock("k", {.ttl = 10s, .renewal = renewal::manual}, [&] { env.clock.skip(20s); })));
-    BOOST_CHECK_NO_THROW(
-        env.run(env.locker->with_lock("k", {.ttl = 10s, .renewal = renewal::manual}, [&] { env.clock.skip(5s); })));
-    env.wind_down();
     env.check_clean();
 }
 
@@ -314,30 +232,6 @@ BOOST_AUTO_TEST_CASE(cancellation_of_the_caller_is_forwarded_and_a_value_is_stil
     }
 }
 
-BOOST_AUTO_TEST_CASE(a_cancelled_parent_keeps_the_value_of_its_with_lock)
-{
-    virtual_fixture env;
-    asio::cancellation_signal cancel;
-    int value = 0;
-    asio::co_spawn(
-        env.io(),
-        [&]() -> asio::awaitable<void> {
-            value = co_await env.locker->with_lock("k", [&]() -> asio::awaitable<int> {
-                try {
-                    co_await sleep_for(1h);
-                } catch (const boost::system::system_error&) {
-                }
-                co_return 9;
-            });
-        },
-        asio::bind_cancellation_slot(cancel.slot(), asio::detached));
-    env.ready();
-    cancel.emit(asio::cancellation_type::terminal);
-    env.ready();
-    BOOST_TEST(value == 9);
-    env.check_clean();
-}
-
 BOOST_AUTO_TEST_CASE(handle_that_the_body_moves_away_is_released)
 {
     for (const auto kind : {backend_kind::memory, backend_kind::scripted}) {
@@ -348,43 +242,6 @@ BOOST_AUTO_TEST_CASE(handle_that_the_body_moves_away_is_released)
         BOOST_TEST(!away.held());
         env.check_clean();
     }
-}
-
-BOOST_AUTO_TEST_CASE(a_body_may_release_or_extend)
-{
-    for (const auto kind : {backend_kind::memory, backend_kind::scripted}) {
-        virtual_fixture env(kind);
-        const int value = env.run(env.locker->with_lock("k", [&](lock& held) -> asio::awaitable<int> {
-            co_await held.extend(40s);
-            BOOST_TEST(held.ttl() == 40s);
-            co_await held.release();
-            BOOST_TEST(!held.held());
-            co_await asio::post(asio::deferred);
-            co_return 3;
-        }));
-        BOOST_TEST(value == 3);
-        env.check_clean();
-    }
-}
-
-BOOST_AUTO_TEST_CASE(a_lease_is_renewed_while_the_body_runs_up_to_max_hold)
-{
-    virtual_fixture env;
-    auto working = env.start(env.locker->with_lock("k", {.ttl = 30s}, []() -> asio::awaitable<int> {
-        co_await sleep_for(5min);
-        co_return 1;
-    }));
-    env.advance_by_steps(301s, 1s);
-    BOOST_TEST(working.get(env.io()) == 1);
-
-    const auto start = lease_clock::now();
-    auto capped = env.start(env.locker->with_lock("k", {.ttl = 30s, .max_hold = 1min}, [] { return sleep_for(5min); }));
-    env.advance_by_steps(2min, 500ms);
-    BOOST_TEST_REQUIRE(capped.done());
-    BOOST_TEST((lease_clock::now() - start >= 1min));
-    COLOCK_THROWS(lost_error, errc::lost, capped.get(env.io()));
-    env.wind_down();
-    env.check_clean();
 }
 
 BOOST_AUTO_TEST_CASE(the_body_runs_on_a_strand)

@@ -1,6 +1,7 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 // Whether an acquire that fails reports a busy lock, a backend that is down, or an unknown outcome.
 #include "backend_failures.hpp"
+#include "support/set_capabilities.hpp"
 #include "support/virtual_fixture.hpp"
 #include "usual_options.hpp"
 
@@ -54,6 +55,8 @@ BOOST_AUTO_TEST_CASE(only_an_answer_makes_a_lock_busy)
         {"busy at last", {fails(), step::busy()}, retry_policy(every_second).times(1), "busy"},
         {"busy at first", {step::busy(), fails()}, retry_policy(every_second).times(1),
             "unavailable, refused: nobody listens"},
+        {"busy, then a lost request", {step::busy(), step::lose_request()}, retry_policy(every_second).times(1),
+            "unknown: the request was lost"},
         {"busy, then silence", {step::busy(), step::hold()}, retry_policy(every_second).total_time(3s),
             "unknown: the backend had not answered when the retry policy ended"},
         {"an attempt that has only just begun", {step::busy(), step::hold()},
@@ -157,24 +160,6 @@ BOOST_AUTO_TEST_CASE(request_that_waits_for_the_first_connection_is_not_in_doubt
     finish_cleanup(env);
 }
 
-BOOST_AUTO_TEST_CASE(failed_attempts_are_repeated_when_contact_is_regained)
-{
-    virtual_fixture env(backend_kind::scripted);
-    env.script->next(operation::create, fails());
-    auto acquiring = env.start(env.locker->acquire("k", {.retry = retry_policy::fixed(1h).times(1)}));
-    // The repeated attempt does not count: one attempt of the policy is left, even after it has failed.
-    env.script->next(operation::create, fails());
-    for (const auto attempts : {1U, 2U}) {
-        env.ready();
-        BOOST_TEST(env.script->count(operation::create) == attempts);
-        BOOST_TEST(!acquiring.done());
-        env.script->contact().set_down(connection_refused);
-        env.script->contact().set_up();
-    }
-    acquiring.get(env.io()) = {};
-    finish_cleanup(env);
-}
-
 BOOST_AUTO_TEST_CASE(request_under_way_is_not_repeated_when_contact_is_regained)
 {
     virtual_fixture env(backend_kind::scripted);
@@ -222,10 +207,7 @@ BOOST_AUTO_TEST_CASE(every_one_of_many_waiters_asks_again_when_contact_is_regain
 {
     constexpr unsigned number_of_keys = 3000;
     virtual_fixture env(backend_kind::scripted);
-    auto can = env.script->traits().capabilities;
-    can.fifo = false;
-    env.script->set_capabilities(can);
-    env.locker.emplace(env.script);
+    disable(env, {&capabilities::fifo});
     env.script->always(operation::wait, step::hold());
     env.script->always(operation::create, step::busy());
     std::vector<running<lock>> acquiring;

@@ -31,65 +31,6 @@ BOOST_AUTO_TEST_CASE(cancelled_acquire_does_not_wait_and_its_cleanup_does_not_ov
     env.check_clean();
 }
 
-BOOST_AUTO_TEST_CASE(create_that_arrives_during_the_cleanup_is_released)
-{
-    cancellable_acquire env;
-    env.script->always(operation::wait, step::hold());
-    env.script->next(operation::create, step::hold_unknown());
-    env.begin({.retry = retry_policy::fixed(1h)});
-    env.stop();
-    BOOST_TEST(env.completions == 1);
-    env.advance_by_steps(1s, 100ms);
-    BOOST_TEST(env.count(operation::abandon) > 1U);
-    BOOST_TEST(env.locker->stats().settling == 1U);
-    env.script->deliver();
-    env.ready();
-    BOOST_TEST(env.stored().size() == 1U);
-    env.wind_down();
-    BOOST_TEST(env.locker->stats().settled == 1U);
-    BOOST_TEST(env.locker->stats().unproven == 0U);
-    env.check_clean();
-}
-
-BOOST_AUTO_TEST_CASE(create_that_arrives_after_the_release_is_released)
-{
-    cancellable_acquire env;
-    env.script->next(operation::create, step::hold_unknown());
-    env.begin({.retry = every_second});
-    env.advance(2s);
-    BOOST_TEST_REQUIRE(env.completions == 1);
-    BOOST_TEST(env.granted.held());
-    env.granted = {};
-    env.ready();
-    BOOST_TEST(env.stored().size() == 1U);
-    BOOST_TEST(env.locker->stats().settling == 1U);
-    env.advance(100ms);
-    env.script->deliver();
-    env.ready();
-    env.wind_down();
-    env.check_clean();
-}
-
-BOOST_AUTO_TEST_CASE(a_cancelled_waiter_that_was_granted_in_the_same_instant_holds_nothing_or_has_the_lock)
-{
-    for (const bool cancel_first : {true, false}) {
-        cancellable_acquire env;
-        env.script->next(operation::create, step::hold());
-        env.begin();
-        if (cancel_first)
-            env.cancel.emit(asio::cancellation_type::terminal);
-        env.script->deliver();
-        if (!cancel_first)
-            env.cancel.emit(asio::cancellation_type::terminal);
-        env.ready();
-        BOOST_TEST(env.completions == 1);
-        BOOST_TEST(env.granted.held() == !env.result);
-        env.granted = {};
-        env.wind_down();
-        env.check_clean();
-    }
-}
-
 BOOST_AUTO_TEST_CASE(a_deadline_and_a_grant_in_the_same_instant_have_one_result)
 {
     for (const bool deliver_first : {true, false}) {
@@ -190,46 +131,6 @@ BOOST_AUTO_TEST_CASE(hand_over_with_unknown_outcome_leaves_both_claims_in_doubt)
     env.check_clean();
 }
 
-BOOST_AUTO_TEST_CASE(late_grant_is_released_and_counts_as_an_attempt)
-{
-    cancellable_acquire env;
-    const auto late = [&] { return step::pass().after([&] { env.clock.skip(9s); }); };
-    env.script->next(operation::create, late());
-    env.begin({.ttl = 10s, .retry = retry_policy::fixed(1s).times(0)});
-    BOOST_TEST_REQUIRE(env.completions == 1);
-    BOOST_TEST((env.result == errc::unavailable));
-    env.wind_down();
-    BOOST_TEST(env.count(operation::release) == 1U);
-    env.check_clean();
-
-    env.script->next(operation::create, late());
-    env.begin({.ttl = 10s, .retry = retry_policy::fixed(1s).jitter(0).times(1)});
-    env.advance_by_steps(3s, 100ms);
-    BOOST_TEST_REQUIRE(env.completions == 2);
-    BOOST_TEST(!env.result);
-    BOOST_TEST(env.granted.held());
-    BOOST_TEST(env.locker->stats().grants == 1U);
-    env.granted = {};
-    env.wind_down();
-    env.check_clean();
-}
-
-BOOST_AUTO_TEST_CASE(late_grant_of_a_claim_in_doubt_is_abandoned)
-{
-    cancellable_acquire env;
-    env.script->next(operation::create, step::hold_unknown());
-    env.script->next(operation::create, step::pass().after([&] { env.clock.skip(9500ms); }));
-    env.begin({.ttl = 10s, .retry = retry_policy::fixed(1s).jitter(0).times(1)});
-    env.advance(2s);
-    BOOST_TEST_REQUIRE(env.completions == 1);
-    BOOST_TEST(!!env.result);
-    env.advance(1s);
-    env.script->deliver();
-    env.ready();
-    env.wind_down();
-    env.check_clean();
-}
-
 BOOST_AUTO_TEST_CASE(unproven_release_is_given_up_after_ttl_and_operation_timeout_and_counted)
 {
     struct listener : observer
@@ -298,25 +199,6 @@ BOOST_AUTO_TEST_CASE(a_refusal_is_thrown_at_once_with_its_cause)
         BOOST_TEST(thrown->detail() == "because");
         BOOST_TEST(thrown->attempts() == 1U);
         BOOST_TEST(env.count(operation::create) == 1U);
-        env.check_clean();
-    }
-}
-
-BOOST_AUTO_TEST_CASE(a_policy_that_ends_on_an_error_throws_that_error)
-{
-    for (const auto code : {errc::unavailable, errc::outcome_unknown}) {
-        cancellable_acquire env;
-        env.script->next(operation::create, step::busy());
-        env.script->always(operation::wait, step::hold());
-        env.script->next(operation::create, step::fail(code, "the last one"));
-        auto acquiring = env.start(env.locker->acquire("k", {.retry = retry_policy::fixed(1s).jitter(0).times(1)}));
-        env.advance(2s);
-        const auto thrown = thrown_by<create_error>([&] { static_cast<void>(acquiring.get(env.io())); });
-        BOOST_TEST_REQUIRE(thrown.has_value());
-        BOOST_TEST((thrown->code() == code));
-        BOOST_TEST(thrown->detail() == "the last one");
-        BOOST_TEST(thrown->attempts() == 2U);
-        env.wind_down();
         env.check_clean();
     }
 }

@@ -79,54 +79,6 @@ BOOST_AUTO_TEST_CASE(a_lead_that_appears_counts_from_the_next_renewal_on)
     BOOST_TEST(about(held.expires_at(), end_of(30s, start + 22s)));
 }
 
-BOOST_AUTO_TEST_CASE(lock_is_lost_earlier_by_the_clock_lead)
-{
-    virtual_fixture env(backend_kind::scripted);
-    env.script->set_max_clock_lead(lead);
-    auto held = env.acquire("k", {.ttl = 30s});
-    auto lost = env.start(held.lost());
-    env.advance_by_steps(24s, 1s);
-    BOOST_TEST(held.held());
-    env.advance(1s);
-    BOOST_TEST(!held.held());
-    BOOST_TEST_REQUIRE(lost.done());
-    BOOST_TEST((lost.get(env.io()) == lost_reason::expired));
-    env.wind_down();
-    env.check_clean();
-}
-
-BOOST_AUTO_TEST_CASE(grant_that_the_lead_makes_too_short_is_released)
-{
-    for (const bool granted : {true, false}) {
-        virtual_fixture env(backend_kind::scripted);
-        env.script->set_max_clock_lead(lead);
-        // The locker may use 24.7 s of 30 s, and a tenth must be left.
-        check_late_grant(env, granted ? 20s : 22s, granted);
-    }
-}
-
-BOOST_AUTO_TEST_CASE(body_stops_earlier_by_the_clock_lead)
-{
-    virtual_fixture env(backend_kind::scripted);
-    env.script->set_max_clock_lead(lead);
-    const auto start = lease_clock::now();
-    lease_clock::time_point stopped;
-    auto working = env.start(
-        env.locker->with_lock("k", {.ttl = 30s, .renewal = renewal::manual}, [&stopped]() -> asio::awaitable<void> {
-            try {
-                co_await sleep_for(1h);
-            } catch (const boost::system::system_error&) {
-                stopped = lease_clock::now();
-            }
-        }));
-    env.advance_by_steps(26s, 50ms);
-    BOOST_TEST_REQUIRE(working.done());
-    COLOCK_THROWS(lost_error, errc::lost, working.get(env.io()));
-    BOOST_TEST(about(stopped, early_end_of(30s, start) - 1s));
-    env.wind_down();
-    env.check_clean();
-}
-
 BOOST_AUTO_TEST_CASE(a_ttl_below_four_leads_is_refused)
 {
     virtual_fixture env(backend_kind::scripted);

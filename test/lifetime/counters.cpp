@@ -14,14 +14,12 @@ using namespace std::chrono_literals;
 
 namespace {
 
-/// Counts the reported renewals and releases.
+/// Counts the reported renewals.
 struct counting_observer : observer
 {
     int renewals = 0;
-    int releases = 0;
 
     void renewed(std::string_view, std::chrono::nanoseconds) noexcept override { ++renewals; }
-    void released(std::string_view, std::chrono::nanoseconds) noexcept override { ++releases; }
 };
 
 } // namespace
@@ -221,23 +219,6 @@ BOOST_AUTO_TEST_CASE(the_last_locker_closes_its_adapter_once)
     }
 }
 
-BOOST_AUTO_TEST_CASE(unsettled_locks_of_a_shutdown_are_counted_as_unproven)
-{
-    virtual_fixture env(backend_kind::scripted);
-    auto held = env.acquire("k");
-    env.script->next(operation::release, step::hold());
-    auto shutdown = env.start(env.locker->shutdown(1s));
-    env.advance(2s);
-    const auto report = shutdown.get(env.io());
-    BOOST_TEST(report.unproven == 1U);
-    const auto stats = env.locker->stats();
-    BOOST_TEST(stats.settled == 1U);
-    BOOST_TEST(stats.unproven == 1U);
-    BOOST_TEST(stats.releases == 0U);
-    env.script->deliver();
-    env.ready();
-}
-
 BOOST_AUTO_TEST_SUITE_END()
 
 BOOST_AUTO_TEST_SUITE(at_once)
@@ -270,36 +251,6 @@ BOOST_AUTO_TEST_CASE(a_claim_in_doubt_is_abandoned)
     BOOST_TEST(env.script->count(operation::release) == 0U);
     BOOST_TEST(env.script->count(operation::abandon) == 1U);
     env.check_clean();
-}
-
-BOOST_AUTO_TEST_CASE(lost_completes_when_the_lock_is_released)
-{
-    for (const auto ttl : {0ms, 30'000ms}) {
-        virtual_fixture env;
-        auto held = env.acquire("k", {.ttl = ttl});
-        auto lost = env.start(held.lost());
-        env.ready();
-        env.run(held.release());
-        env.ready();
-        BOOST_TEST_REQUIRE(lost.done());
-        BOOST_TEST((lost.get(env.io()) == lost_reason::released));
-        BOOST_TEST((env.run(held.lost()) == lost_reason::released));
-    }
-    virtual_fixture env;
-    auto held = env.acquire("k");
-    env.run(held.release());
-    BOOST_TEST((env.run(held.lost()) == lost_reason::released));
-}
-
-BOOST_AUTO_TEST_CASE(plain_release_is_reported_to_the_observer)
-{
-    const auto counts = std::make_shared<counting_observer>();
-    virtual_fixture env(backend_kind::memory, {.observer = counts});
-    auto held = env.acquire("k");
-    env.run(held.release());
-    held = env.acquire("k");
-    held = {};
-    BOOST_TEST(counts->releases == 2);
 }
 
 BOOST_AUTO_TEST_CASE(grant_removes_the_deadline_from_the_timers)

@@ -417,46 +417,6 @@ BOOST_AUTO_TEST_CASE(two_candidates_of_one_locker_take_turns)
     }
 }
 
-BOOST_AUTO_TEST_CASE(another_process_leads_after_a_resignation)
-{
-    virtual_fixture env(backend_kind::scripted);
-    const colock::locker other(env.memory);
-    auto held = env.run(election(other, "k").campaign());
-    worker mine;
-    auto leading = env.start(election(*env.locker, "k").lead(mine.body()));
-    env.ready();
-    BOOST_TEST(mine.begun == 0);
-    env.run(held.resign());
-    env.ready();
-    BOOST_TEST(mine.begun == 1);
-    BOOST_TEST(mine.term > held.term());
-    env.run(env.locker->shutdown());
-    env.ready();
-    BOOST_CHECK_NO_THROW(leading.get(env.io()));
-    BOOST_TEST(mine.running == 0);
-    env.check_clean();
-}
-
-BOOST_AUTO_TEST_CASE(a_cancelled_campaign_holds_nothing)
-{
-    for (const auto type : all_types) {
-        virtual_fixture env(backend_kind::scripted);
-        auto held = env.acquire("k");
-        worker mine;
-        lead_end end;
-        election(*env.locker, "k").async_lead(mine.body(), end.handler());
-        env.ready();
-        end.cancel.emit(type);
-        env.ready();
-        BOOST_TEST(end.completions == 1);
-        BOOST_TEST((end.result == asio::error::operation_aborted));
-        held = {};
-        env.wind_down();
-        BOOST_TEST(mine.begun == 0);
-        env.check_clean();
-    }
-}
-
 BOOST_AUTO_TEST_CASE(a_cancellation_during_a_body_waits_for_its_end)
 {
     enum class reaction : unsigned char
@@ -499,29 +459,6 @@ BOOST_AUTO_TEST_CASE(a_cancellation_during_a_body_waits_for_its_end)
             BOOST_TEST(log->warnings.empty());
             env.check_clean();
         }
-    }
-}
-
-BOOST_AUTO_TEST_CASE(a_cancellation_ends_the_delay)
-{
-    for (const auto type : all_types) {
-        virtual_fixture env(backend_kind::scripted);
-        lead_end end;
-        election(*env.locker, "k")
-            .async_lead(
-                []() -> asio::awaitable<void> {
-                    throw std::runtime_error("not today");
-                    co_return;
-                },
-                end.handler());
-        env.ready();
-        BOOST_TEST(end.completions == 0);
-        BOOST_TEST(env.stored().empty());
-        end.cancel.emit(type);
-        env.ready();
-        BOOST_TEST(end.completions == 1);
-        BOOST_TEST((end.result == asio::error::operation_aborted));
-        env.check_clean();
     }
 }
 
@@ -633,6 +570,7 @@ BOOST_AUTO_TEST_CASE(a_campaign_that_fails_for_good_ends_the_call)
     env.script->next(operation::create, step::fail(errc::access_denied));
     COLOCK_THROWS(create_error, errc::access_denied, env.run(election(*env.locker, "k").lead(mine.body())));
     COLOCK_THROWS(validation_error, errc::invalid_key, env.run(election(*env.locker, "").lead(mine.body())));
+    COLOCK_THROWS(validation_error, errc::invalid_key, env.run(election(*env.locker, "").leader()));
     COLOCK_THROWS(
         validation_error, errc::invalid_ttl, env.run(election(*env.locker, "k", {.ttl = -1s}).lead(mine.body())));
     const election shared(*env.locker, "k", {.mode = lock_mode::shared});
@@ -653,27 +591,6 @@ BOOST_AUTO_TEST_CASE(a_campaign_that_fails_for_good_ends_the_call)
     env.ready();
     BOOST_CHECK_NO_THROW(leading.get(env.io()));
     env.check_clean();
-}
-
-BOOST_AUTO_TEST_CASE(the_leader_is_the_exclusive_holder)
-{
-    for (const auto kind : {backend_kind::memory, backend_kind::scripted}) {
-        virtual_fixture env(kind);
-        const election asked(*env.locker, "k", {.owner = "alice", .comment = "why", .host = "h"});
-        BOOST_TEST(!env.run(asked.leader()).has_value());
-        {
-            const auto reader = env.acquire("k", {.mode = lock_mode::shared});
-            BOOST_TEST(!env.run(asked.leader()).has_value());
-        }
-        env.ready();
-        auto held = env.run(asked.campaign());
-        const auto found = env.run(asked.leader());
-        BOOST_TEST_REQUIRE(found.has_value());
-        BOOST_TEST((*found == leader{.owner = "alice", .host = "h", .comment = "why", .term = held.term()}));
-        env.run(held.resign());
-        COLOCK_THROWS(validation_error, errc::invalid_key, env.run(election(*env.locker, "").leader()));
-        env.check_clean();
-    }
 }
 
 BOOST_AUTO_TEST_CASE(changed_returns_the_next_leader_and_may_miss_a_term)
@@ -716,45 +633,6 @@ BOOST_AUTO_TEST_CASE(changed_returns_the_next_leader_and_may_miss_a_term)
     env.run(env.locker->shutdown());
     env.ready();
     COLOCK_THROWS(create_error, errc::shutting_down, third.get(env.io()));
-    env.check_clean();
-}
-
-BOOST_AUTO_TEST_CASE(changed_can_be_cancelled_while_it_waits)
-{
-    for (const auto type : all_types) {
-        virtual_fixture env(backend_kind::scripted);
-        asio::cancellation_signal cancel;
-        error_code result;
-        election(*env.locker, "k")
-            .async_next_leader(
-                0, asio::bind_cancellation_slot(cancel.slot(), [&](error_code code, const leader& found) {
-                    result = code;
-                    BOOST_TEST((found == leader{}));
-                }));
-        env.advance(2500ms);
-        BOOST_TEST(!result);
-        cancel.emit(type);
-        env.ready();
-        BOOST_TEST((result == asio::error::operation_aborted));
-        env.check_clean();
-    }
-}
-
-BOOST_AUTO_TEST_CASE(a_backend_that_lists_no_fences_has_no_leader_to_name)
-{
-    virtual_fixture env(backend_kind::scripted);
-    auto supported = env.script->traits().capabilities;
-    supported.lists_fence = false;
-    env.script->set_capabilities(supported);
-    env.locker.emplace(env.script);
-    const election asked(*env.locker, "k");
-    COLOCK_THROWS(validation_error, errc::unsupported, env.run(asked.leader()));
-    COLOCK_THROWS(validation_error, errc::unsupported, env.run(asked.next_leader(0)));
-    BOOST_TEST(env.script->count(operation::inspect) == 0U);
-    // The other functions are supported.
-    auto held = env.run(asked.campaign());
-    BOOST_TEST(held.held());
-    env.run(held.resign());
     env.check_clean();
 }
 

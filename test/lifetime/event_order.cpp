@@ -3,11 +3,9 @@
 #include "support/virtual_fixture.hpp"
 #include "usual_options.hpp"
 
-#include <algorithm>
 #include <functional>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 using namespace colock;
@@ -114,23 +112,6 @@ BOOST_AUTO_TEST_CASE(event_caused_by_an_observer_is_reported_after_the_observer_
             env.ready();
             BOOST_TEST((log->recorded == events{"released", "returned", "released"}));
             log->react = nullptr;
-            env.check_clean();
-        }
-    }
-}
-
-BOOST_AUTO_TEST_CASE(failed_release_is_reported_as_settled)
-{
-    for (const auto kind : {backend_kind::scripted, backend_kind::immediate}) {
-        BOOST_TEST_CONTEXT(kind)
-        {
-            const auto log = std::make_shared<event_log>();
-            virtual_fixture env(kind, {.observer = log});
-            auto held = env.acquire("k");
-            env.script->next(operation::release, step::fail(errc::unavailable));
-            held = {};
-            env.wind_down();
-            BOOST_TEST(log->recorded.back() == "settled");
             env.check_clean();
         }
     }

@@ -2,10 +2,7 @@
 // The functions of groups: completion tokens, the first loss, and with_lock of several keys.
 #include "support/virtual_fixture.hpp"
 
-#include <boost/asio/bind_cancellation_slot.hpp>
 #include <boost/asio/bind_executor.hpp>
-#include <boost/asio/cancellation_signal.hpp>
-#include <boost/asio/co_spawn.hpp>
 #include <boost/asio/error.hpp>
 #include <boost/asio/redirect_error.hpp>
 #include <boost/asio/this_coro.hpp>
@@ -136,20 +133,6 @@ BOOST_AUTO_TEST_CASE(first_loss_names_the_key_and_the_reason)
     }
 }
 
-BOOST_AUTO_TEST_CASE(expiry_is_a_loss_even_if_nobody_else_waits_for_it)
-{
-    for (const auto kind : all_kinds) {
-        virtual_fixture env(kind);
-        auto group = acquire_group(env, {"a", "b"}, {.ttl = 10s});
-        auto waiting = env.start(group.lost());
-        env.advance_by_steps(11s, 1s);
-        BOOST_TEST_REQUIRE(waiting.done());
-        BOOST_TEST((waiting.get(env.io()).reason == lost_reason::expired));
-        group = {};
-        env.wind_down();
-    }
-}
-
 BOOST_AUTO_TEST_CASE(release_of_one_lock_without_ttl_ends_the_wait)
 {
     for (const auto kind : all_kinds) {
@@ -162,22 +145,6 @@ BOOST_AUTO_TEST_CASE(release_of_one_lock_without_ttl_ends_the_wait)
         BOOST_TEST_REQUIRE(waiting.done());
         BOOST_TEST(waiting.get(env.io()).key == "b");
         env.wind_down();
-    }
-}
-
-BOOST_AUTO_TEST_CASE(cancelled_wait_for_a_loss_ends_promptly)
-{
-    for (const auto kind : all_kinds) {
-        virtual_fixture env(kind);
-        auto group = acquire_group(env, {"a", "b"});
-        asio::cancellation_signal cancel;
-        std::optional<error_code> result;
-        group.async_lost(asio::bind_cancellation_slot(cancel.slot(), [&](error_code why, lost_lock) { result = why; }));
-        env.ready();
-        cancel.emit(asio::cancellation_type::terminal);
-        env.ready();
-        BOOST_TEST((result == error_code(asio::error::operation_aborted)));
-        BOOST_TEST(group.held());
     }
 }
 

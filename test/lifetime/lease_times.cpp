@@ -23,38 +23,6 @@ BOOST_AUTO_TEST_CASE(grant_counts_from_its_request)
     }
 }
 
-BOOST_AUTO_TEST_CASE(grant_after_a_wait_counts_from_the_successful_attempt)
-{
-    for (const bool handed_over : {false, true}) {
-        virtual_fixture env(backend_kind::scripted);
-        colock::locker other_locker(env.memory);
-        auto holder = env.run((handed_over ? *env.locker : other_locker).acquire("k", {.ttl = 1h}));
-        auto waiting = env.start(env.locker->acquire("k", {.ttl = 30s}));
-        env.advance(20s);
-        env.script->next(
-            handed_over ? operation::hand_over : operation::create, step::pass().after([&] { env.clock.skip(8s); }));
-        const auto sent = lease_clock::now();
-        holder = {};
-        const auto held = waiting.get(env.io());
-        BOOST_TEST(about(held.expires_at(), end_of(30s, sent)));
-        BOOST_TEST(env.script->unused_count() == 0U);
-    }
-}
-
-BOOST_AUTO_TEST_CASE(extension_counts_from_its_request)
-{
-    for (const auto kind : {backend_kind::immediate, backend_kind::scripted}) {
-        virtual_fixture env(kind);
-        auto held = env.acquire("k", {.ttl = 30s});
-        env.advance(5s);
-        env.script->next(operation::extend, step::pass().after([&] { env.clock.skip(8s); }));
-        const auto sent = lease_clock::now();
-        env.run(held.extend(60s));
-        BOOST_TEST(about(held.expires_at(), end_of(60s, sent)));
-        BOOST_TEST(held.ttl() == 60s);
-    }
-}
-
 BOOST_AUTO_TEST_CASE(renewal_counts_from_its_request)
 {
     for (const auto kind : {backend_kind::immediate, backend_kind::scripted}) {
@@ -72,20 +40,6 @@ BOOST_AUTO_TEST_CASE(renewal_counts_from_its_request)
         BOOST_TEST(env.script->count(operation::extend) == 1U);
         env.advance(2s);
         BOOST_TEST(env.script->count(operation::extend) == 2U);
-    }
-}
-
-BOOST_AUTO_TEST_CASE(the_first_renewal_is_due_a_third_of_the_ttl_after_the_request)
-{
-    for (const auto kind : {backend_kind::immediate, backend_kind::scripted}) {
-        virtual_fixture env(kind);
-        env.script->next(operation::create, step::pass().after([&] { env.clock.skip(8s); }));
-        const auto held = env.acquire("k", {.ttl = 30s, .renewal = renewal::automatic});
-        env.advance(1s);
-        BOOST_TEST(env.script->count(operation::extend) == 0U);
-        env.advance(2s);
-        BOOST_TEST(env.script->count(operation::extend) == 1U);
-        BOOST_TEST(held.held());
     }
 }
 
@@ -124,26 +78,6 @@ BOOST_AUTO_TEST_CASE(max_hold_bounds_an_explicit_extension)
             env.check_clean();
         }
     }
-}
-
-BOOST_AUTO_TEST_CASE(max_hold_bounds_a_grant_with_a_longer_ttl)
-{
-    virtual_fixture env;
-    const auto start = lease_clock::now();
-    const auto held = env.acquire("k", {.ttl = 1min, .max_hold = 25s});
-    BOOST_TEST(about(held.expires_at(), start + 25s));
-}
-
-BOOST_AUTO_TEST_CASE(renewal_does_not_exceed_max_hold)
-{
-    virtual_fixture env(backend_kind::scripted);
-    auto held = env.acquire("k", {.ttl = 30s, .renewal = renewal::automatic, .max_hold = 35s});
-    env.advance_by_steps(11s, 1s);
-    BOOST_TEST_REQUIRE(env.script->count(operation::extend) == 1U);
-    const auto asked = env.script->calls().back().ttl;
-    BOOST_TEST((asked > 24s));
-    BOOST_TEST((asked <= 25s));
-    BOOST_TEST(held.ttl() == 30s);
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -9,22 +9,6 @@ using namespace std::chrono_literals;
 
 BOOST_AUTO_TEST_SUITE(leases)
 
-BOOST_AUTO_TEST_CASE(renewed_lock_stays_and_leaves_no_timer_after_its_release)
-{
-    for (const auto kind : {backend_kind::memory, backend_kind::scripted}) {
-        virtual_fixture env(kind);
-        auto held = env.acquire("k", {.ttl = 30s, .renewal = renewal::automatic});
-        env.advance_by_steps(5min, 1s);
-        BOOST_TEST(held.held());
-        BOOST_TEST(env.locker->stats().renewals >= 28U);
-        BOOST_TEST(env.locker->stats().renewals <= 31U);
-        BOOST_TEST(env.stored().size() == 1U);
-        BOOST_TEST(!env.idle());
-        held = {};
-        env.check_clean();
-    }
-}
-
 BOOST_AUTO_TEST_CASE(the_time_to_connect_is_not_taken_from_the_ttl)
 {
     for (const bool tries : {true, false}) {
@@ -58,60 +42,6 @@ BOOST_AUTO_TEST_CASE(the_time_to_connect_is_not_taken_from_the_ttl)
         env.wind_down();
         env.check_clean();
     }
-}
-
-BOOST_AUTO_TEST_CASE(renewal_survives_single_errors)
-{
-    for (const auto& how : {step::lose_request(), step::lose_reply(), step::fail(errc::unavailable),
-             step::fail(errc::access_denied), step::pass().delay(4s)})
-    {
-        cancellable_acquire env;
-        auto held = env.acquire("k", {.ttl = 30s, .renewal = renewal::automatic});
-        env.script->next(operation::extend, how);
-        env.advance_by_steps(2min, 500ms);
-        BOOST_TEST(held.held());
-        BOOST_TEST(env.script->unused_count() == 0U);
-        BOOST_TEST(env.locker->stats().renewals > 8U);
-    }
-}
-
-BOOST_AUTO_TEST_CASE(lease_that_cannot_be_renewed_is_lost_before_it_expires_in_the_backend)
-{
-    for (const auto& how : {step::fail(errc::unavailable), step::lose_request(), step::hold()}) {
-        cancellable_acquire env;
-        const auto start = lease_clock::now();
-        auto held = env.acquire("k", {.ttl = 30s, .renewal = renewal::automatic});
-        env.script->always(operation::extend, how);
-        auto lost = env.start(held.lost());
-        env.advance_by_steps(29s, 500ms);
-        BOOST_TEST(!lost.done());
-        BOOST_TEST(held.held());
-        env.advance_by_steps(800ms, 100ms);
-        BOOST_TEST((lease_clock::now() - start < 30s));
-        BOOST_TEST_REQUIRE(lost.done());
-        BOOST_TEST((lost.get(env.io()) == lost_reason::expired));
-        BOOST_TEST(!held.held());
-        BOOST_TEST(env.locker->stats().lost(lost_reason::expired) == 1U);
-        env.script->reset();
-        while (env.script->deliver()) {
-        }
-        env.wind_down();
-        BOOST_TEST(env.locker->stats().settled == 1U);
-        env.check_clean();
-    }
-}
-
-BOOST_AUTO_TEST_CASE(loss_is_detected_by_a_local_timer_only_while_a_coroutine_waits_for_it)
-{
-    virtual_fixture env;
-    auto held = env.acquire("k", {.ttl = 10s});
-    BOOST_TEST(env.idle());
-    auto lost = env.start(held.lost());
-    BOOST_TEST(!env.idle());
-    env.advance(11s);
-    BOOST_TEST_REQUIRE(lost.done());
-    BOOST_TEST((lost.get(env.io()) == lost_reason::expired));
-    env.check_clean();
 }
 
 BOOST_AUTO_TEST_CASE(a_loss_is_sticky)
@@ -199,78 +129,6 @@ BOOST_AUTO_TEST_CASE(a_renewal_is_awaited_before_the_release_is_sent)
     }
 }
 
-BOOST_AUTO_TEST_CASE(an_extend_waits_for_a_renewal)
-{
-    cancellable_acquire env;
-    auto held = env.acquire("k", {.ttl = 30s, .renewal = renewal::automatic});
-    env.script->next(operation::extend, step::hold());
-    env.advance(11s);
-    auto extending = env.start(held.extend(60s));
-    env.ready();
-    BOOST_TEST(env.count(operation::extend) == 1U);
-    env.script->deliver();
-    extending.get(env.io());
-    BOOST_TEST(env.count(operation::extend) == 2U);
-    BOOST_TEST(held.ttl() == 60s);
-}
-
-BOOST_AUTO_TEST_CASE(a_renewal_that_finds_another_holder_is_a_loss)
-{
-    cancellable_acquire env;
-    auto held = env.acquire("k", {.ttl = 30s, .renewal = renewal::automatic});
-    auto lost = env.start(held.lost());
-    colock::locker other_locker(env.memory);
-    env.run(other_locker.break_lock("k"));
-    auto thief = env.run(other_locker.acquire("k"));
-    env.advance(11s);
-    BOOST_TEST_REQUIRE(lost.done());
-    // The memory store reports the break itself. A remote backend reports it only in the answer to the renewal.
-    BOOST_TEST((lost.get(env.io()) != lost_reason::released));
-    env.wind_down();
-    BOOST_TEST(thief.held());
-    BOOST_TEST(env.run(thief.is_locked()));
-
-    cancellable_acquire other;
-    auto mine = other.acquire("k", {.ttl = 30s, .renewal = renewal::automatic});
-    other.script->next(operation::extend, step::not_held());
-    auto taken = other.start(mine.lost());
-    other.advance(11s);
-    BOOST_TEST_REQUIRE(taken.done());
-    BOOST_TEST((taken.get(other.io()) == lost_reason::taken));
-    BOOST_TEST(other.locker->stats().lost(lost_reason::taken) == 1U);
-    other.wind_down();
-    other.check_clean();
-}
-
-BOOST_AUTO_TEST_CASE(max_hold_ends_a_renewed_lock)
-{
-    virtual_fixture env;
-    const auto start = lease_clock::now();
-    auto held = env.acquire("k", {.ttl = 10s, .renewal = renewal::automatic, .max_hold = 25s});
-    auto lost = env.start(held.lost());
-    env.advance_by_steps(24s, 500ms);
-    BOOST_TEST(!lost.done());
-    env.advance_by_steps(2s, 500ms);
-    BOOST_TEST_REQUIRE(lost.done());
-    BOOST_TEST((lost.get(env.io()) == lost_reason::expired));
-    BOOST_TEST((lease_clock::now() - start < 30s));
-    env.wind_down();
-    env.check_clean();
-}
-
-BOOST_AUTO_TEST_CASE(adapter_may_report_a_loss_or_a_shorter_session)
-{
-    cancellable_acquire env;
-    auto held = env.acquire("k", {.ttl = 1h});
-    auto lost = env.start(held.lost());
-    env.ready();
-    const auto end = env.run(colock::locker(env.memory).break_lock("k"));
-    BOOST_TEST(end.size() == 1U);
-    env.ready();
-    BOOST_TEST_REQUIRE(lost.done());
-    BOOST_TEST((lost.get(env.io()) == lost_reason::broken));
-}
-
 BOOST_AUTO_TEST_SUITE_END()
 
 BOOST_AUTO_TEST_SUITE(giving_back)
@@ -308,89 +166,6 @@ BOOST_AUTO_TEST_CASE(quiet_release_never_throws_and_raising_release_does)
     env.script->next(operation::release, step::not_held());
     COLOCK_THROWS(release_error, errc::not_held, env.run(held.release(on_failure::raise)));
     BOOST_CHECK_NO_THROW(env.run(held.release(on_failure::raise)));
-}
-
-BOOST_AUTO_TEST_CASE(a_release_that_is_not_answered_ends_after_the_operation_timeout)
-{
-    for (const auto report : {on_failure::quiet, on_failure::raise}) {
-        cancellable_acquire env({.operation_timeout = 2s});
-        auto held = env.acquire("k");
-        env.script->next(operation::release, step::hold());
-        auto releasing = env.start(held.release(report));
-        env.advance_by_steps(1900ms, 100ms);
-        BOOST_TEST(!releasing.done());
-        env.advance(200ms);
-        BOOST_TEST_REQUIRE(releasing.done());
-        if (report == on_failure::quiet)
-            BOOST_CHECK_NO_THROW(releasing.get(env.io()));
-        else
-            COLOCK_THROWS(release_error, errc::outcome_unknown, releasing.get(env.io()));
-        BOOST_TEST(env.locker->stats().settling == 1U);
-        env.script->deliver();
-        env.ready();
-        env.check_clean();
-    }
-}
-
-BOOST_AUTO_TEST_CASE(a_retried_release_never_removes_a_newer_lock)
-{
-    cancellable_acquire env;
-    auto held = env.acquire("k");
-    env.script->next(operation::release, step::lose_reply());
-    held = {};
-    env.ready();
-    colock::locker other_locker(env.memory);
-    auto newer = env.run(other_locker.acquire("k"));
-    env.wind_down();
-    BOOST_TEST(env.count(operation::release) > 1U);
-    BOOST_TEST(env.run(newer.is_locked()));
-    BOOST_TEST(env.locker->stats().settling == 0U);
-}
-
-BOOST_AUTO_TEST_CASE(an_expired_lock_is_released_without_touching_its_successor)
-{
-    for (const auto kind : {backend_kind::memory, backend_kind::scripted}) {
-        virtual_fixture env(kind);
-        auto expired = env.acquire("k", {.ttl = 1s});
-        env.clock.skip(2s);
-        auto next = env.acquire("k");
-        env.run(expired.release());
-        BOOST_TEST(next.held());
-        BOOST_TEST(env.run(next.is_locked()));
-        expired = {};
-        env.ready();
-        BOOST_TEST(env.stored().size() == 1U);
-    }
-}
-
-BOOST_AUTO_TEST_CASE(unanswered_query_or_extend_ends_after_the_operation_timeout)
-{
-    cancellable_acquire env({.operation_timeout = 2s});
-    auto held = env.acquire("k", {.ttl = 1h});
-    env.script->next(operation::extend, step::hold());
-    auto extending = env.start(held.extend(1h));
-    env.advance(3s);
-    BOOST_TEST_REQUIRE(extending.done());
-    COLOCK_THROWS(extend_error, errc::outcome_unknown, extending.get(env.io()));
-    BOOST_TEST(held.held());
-    env.script->deliver();
-    env.ready();
-    env.script->next(operation::is_valid, step::hold());
-    auto asking = env.start(held.is_locked());
-    env.advance(3s);
-    BOOST_TEST_REQUIRE(asking.done());
-    COLOCK_THROWS(error, errc::unavailable, asking.get(env.io()));
-    env.script->deliver();
-    env.ready();
-    env.script->next(operation::inspect, step::hold());
-    auto looking = env.start(env.locker->is_locked("k"));
-    env.advance(3s);
-    BOOST_TEST(looking.done());
-    if (looking.done())
-        COLOCK_THROWS(error, errc::unavailable, looking.get(env.io()));
-    env.script->deliver();
-    env.ready();
-    BOOST_TEST(env.idle());
 }
 
 BOOST_AUTO_TEST_SUITE_END()

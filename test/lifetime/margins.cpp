@@ -34,23 +34,6 @@ BOOST_AUTO_TEST_CASE(a_body_may_shorten_its_lease)
     env.check_clean();
 }
 
-BOOST_AUTO_TEST_CASE(a_body_may_use_most_of_a_short_max_hold)
-{
-    for (const auto kind : {backend_kind::memory, backend_kind::scripted}) {
-        virtual_fixture env(kind);
-        // The default margin for a long TTL is a second, which would be all of this max_hold.
-        const acquire_options options{.ttl = 30s, .max_hold = 1s};
-        auto body = env.start(env.locker->with_lock("k", options, []() -> asio::awaitable<int> {
-            co_await sleep_for(500ms);
-            co_return 7;
-        }));
-        env.ready();
-        env.advance(600ms);
-        BOOST_TEST(body.get(env.io()) == 7);
-        env.check_clean();
-    }
-}
-
 BOOST_AUTO_TEST_CASE(lock_is_released_after_max_hold)
 {
     for (const auto kind : {backend_kind::memory, backend_kind::scripted}) {
@@ -88,11 +71,7 @@ BOOST_AUTO_TEST_CASE(renewal_after_a_failed_extension_comes_before_the_shorter_l
 BOOST_AUTO_TEST_CASE(earlier_expiry_is_noticed_while_an_answer_is_in_flight)
 {
     virtual_fixture env(backend_kind::scripted);
-    auto supported = env.memory->traits().capabilities;
-    supported.events = false;
-    supported.fifo = false;
-    supported.immediate = false;
-    env.script->set_capabilities(supported);
+    disable(env, {&capabilities::events, &capabilities::fifo});
     colock::locker by(env.script);
     auto held = env.run(by.acquire("k", {.ttl = 6h, .mode = lock_mode::shared}));
     env.script->next(operation::create, step::busy(6h).delay(20s));
@@ -118,26 +97,35 @@ BOOST_AUTO_TEST_CASE(a_single_attempt_that_is_granted_too_late_is_an_error)
     env.check_clean();
 }
 
-BOOST_AUTO_TEST_CASE(no_body_begins_after_a_cancellation_that_was_only_recorded)
+BOOST_AUTO_TEST_CASE(nothing_begins_after_a_cancellation_that_was_only_recorded)
 {
-    virtual_fixture env;
-    bool begun = false;
-    asio::cancellation_signal cancel;
-    error_code result;
-    const auto caller = [&]() -> asio::awaitable<void> {
-        co_await asio::this_coro::throw_if_cancelled(false);
-        cancel.emit(asio::cancellation_type::terminal);
-        try {
-            co_await env.locker->with_lock("k", [&] { begun = true; });
-        } catch (const boost::system::system_error& stopped) {
-            result = stopped.code();
-        }
+    const auto check = [](backend_kind kind, const auto& call) {
+        virtual_fixture env(kind);
+        asio::cancellation_signal cancel;
+        error_code result;
+        const auto caller = [&]() -> asio::awaitable<void> {
+            co_await asio::this_coro::throw_if_cancelled(false);
+            cancel.emit(asio::cancellation_type::terminal);
+            try {
+                static_cast<void>(co_await call(*env.locker));
+            } catch (const boost::system::system_error& stopped) {
+                result = stopped.code();
+            }
+        };
+        asio::co_spawn(env.io(), caller(), asio::bind_cancellation_slot(cancel.slot(), [](std::exception_ptr) {}));
+        env.ready();
+        BOOST_TEST((result == asio::error::operation_aborted));
+        if (kind == backend_kind::scripted)
+            BOOST_TEST(env.script->count(operation::create) == 0U);
+        env.check_clean();
     };
-    asio::co_spawn(env.io(), caller(), asio::bind_cancellation_slot(cancel.slot(), [](std::exception_ptr) {}));
-    env.ready();
-    BOOST_TEST(!begun);
-    BOOST_TEST((result == asio::error::operation_aborted));
-    env.check_clean();
+    check(backend_kind::scripted, [](const locker& by) { return by.acquire("k"); });
+    check(backend_kind::scripted, [](const locker& by) { return by.try_acquire("k"); });
+    // A backend in memory grants the lock at once.
+    for (const auto kind : {backend_kind::scripted, backend_kind::memory}) {
+        check(
+            kind, [](const locker& by) { return by.with_lock("k", [] { BOOST_TEST(false, "the body has begun"); }); });
+    }
 }
 
 BOOST_AUTO_TEST_CASE(configured_minimum_validity_decides_about_a_late_grant)
@@ -155,15 +143,6 @@ BOOST_AUTO_TEST_CASE(configured_minimum_validity_decides_about_a_late_grant)
         virtual_fixture env(backend_kind::scripted, {.minimum_validity = min_validity});
         check_late_grant(env, late_by, granted);
     }
-}
-
-BOOST_AUTO_TEST_CASE(a_grant_without_ttl_never_comes_too_late)
-{
-    virtual_fixture env(backend_kind::scripted);
-    env.script->next(operation::create, step::pass().after([&] { env.clock.skip(24h); }));
-    const auto held = env.acquire("k", {.ttl = 0ms, .retry = retry_policy::never()});
-    BOOST_TEST(held.held());
-    BOOST_TEST((held.expires_at() == lease_clock::time_point::max()));
 }
 
 BOOST_AUTO_TEST_CASE(configured_stop_margin_decides_when_a_body_stops)

@@ -162,6 +162,21 @@ void have_had_threads()
     std::thread([] {}).join();
 }
 
+/// Runs a test with 0, 1, ... successful allocations, until it returns that no allocation has failed.
+template <class Test>
+void for_each_allocation(Test test, backend_kind kind = backend_kind::memory)
+{
+    have_had_threads();
+    bool is_hit = true;
+    for (long n = 0; is_hit; ++n) {
+        BOOST_TEST_REQUIRE(n < 1000);
+        virtual_fixture env(kind);
+        is_hit = test(env, n);
+        env.wind_down();
+        env.check_clean();
+    }
+}
+
 } // namespace
 
 BOOST_AUTO_TEST_SUITE(out_of_memory)
@@ -302,17 +317,14 @@ BOOST_AUTO_TEST_CASE(the_memory_store_stays_whole)
 
 BOOST_AUTO_TEST_CASE(wait_that_runs_out_of_memory_ends_and_leaves_nothing)
 {
-    have_had_threads();
-    for (long n = 0, is_hit = 1; is_hit != 0; ++n) {
-        BOOST_TEST_REQUIRE(n < 1000);
-        virtual_fixture env(backend_kind::memory);
+    for_each_allocation([](virtual_fixture& env, long n) {
         lock first = env.acquire("a key that is too long to be stored in place");
         bool failed = false;
         auto waiting = env.start(with_failing_allocation(
             n, [&] { return env.locker->acquire("a key that is too long to be stored in place"); }, failed));
         env.io().restart();
         static_cast<void>(env.io().poll());
-        is_hit = std::exchange(allocations_left, -1) < 0 ? 1 : 0;
+        const bool is_hit = std::exchange(allocations_left, -1) < 0;
         first = {};
         // A request that could not be sent is tried again under the policy.
         env.advance(10s);
@@ -320,111 +332,94 @@ BOOST_AUTO_TEST_CASE(wait_that_runs_out_of_memory_ends_and_leaves_nothing)
         lock second = waiting.get(env.io());
         BOOST_TEST(second.held() == !failed);
         second = {};
-        env.wind_down();
-        env.check_clean();
-    }
+        return is_hit;
+    });
 }
 
 BOOST_AUTO_TEST_CASE(acquire_all_that_runs_out_of_memory_ends_and_leaves_nothing)
 {
-    have_had_threads();
-    for (long n = 0, is_hit = 1; is_hit != 0; ++n) {
-        BOOST_TEST_REQUIRE(n < 1000);
-        virtual_fixture env(backend_kind::memory);
+    for_each_allocation([](virtual_fixture& env, long n) {
         bool failed = false;
         auto acquiring = env.start(with_failing_allocation(
             n, [&] { return env.locker->acquire_all({"a", "b", "c"}, {.renewal = renewal::automatic}); }, failed));
         env.io().restart();
         static_cast<void>(env.io().poll());
-        is_hit = std::exchange(allocations_left, -1) < 0 ? 1 : 0;
+        const bool is_hit = std::exchange(allocations_left, -1) < 0;
         env.advance(10s);
         BOOST_TEST_REQUIRE(acquiring.done(), "allocation " << n);
         {
             const lock_group all = acquiring.get(env.io());
             BOOST_TEST(all.held() == !failed);
         }
-        env.wind_down();
-        env.check_clean();
-    }
+        return is_hit;
+    });
 }
 
 BOOST_AUTO_TEST_CASE(waiter_is_granted_after_a_release_that_runs_out_of_memory)
 {
-    have_had_threads();
-    for (long n = 0, is_hit = 1; is_hit != 0; ++n) {
-        BOOST_TEST_REQUIRE(n < 1000);
-        virtual_fixture env(backend_kind::memory);
+    for_each_allocation([](virtual_fixture& env, long n) {
         lock first = env.acquire("a key that is too long to be stored in place");
         auto waiting = env.start(env.locker->acquire("a key that is too long to be stored in place"));
         env.ready();
         allocations_left = n;
         first = {};
-        is_hit = std::exchange(allocations_left, -1) < 0 ? 1 : 0;
+        const bool is_hit = std::exchange(allocations_left, -1) < 0;
         env.advance(30s);
         BOOST_TEST_REQUIRE(waiting.done(), "allocation " << n);
         static_cast<void>(waiting.get(env.io()));
-        env.wind_down();
-        env.check_clean();
-    }
+        return is_hit;
+    });
 }
 
 BOOST_AUTO_TEST_CASE(renewals_without_memory_are_tried_again)
 {
-    have_had_threads();
-    for (long n = 0, is_hit = 1; is_hit != 0; ++n) {
-        BOOST_TEST_REQUIRE(n < 1000);
-        virtual_fixture env(backend_kind::memory);
+    for_each_allocation([](virtual_fixture& env, long n) {
         std::vector<lock> held;
         // More locks than requests that are collected without an allocation.
         for (const char* const key : {"a", "b", "c", "d"})
             held.push_back(env.acquire(key, {.ttl = 3s, .renewal = renewal::automatic}));
-        is_hit = fails_at(n, [&] { env.advance(1500ms); }) ? 1 : 0;
+        const bool is_hit = fails_at(n, [&] { env.advance(1500ms); });
         env.advance_by_steps(10s, 500ms);
         for (const lock& each : held)
             BOOST_TEST(each.held(), each.key() << ", allocation " << n);
         held.clear();
-        env.check_clean();
-    }
+        return is_hit;
+    });
 }
 
 BOOST_AUTO_TEST_CASE(locks_stay_usable_after_a_check_that_runs_out_of_memory)
 {
-    have_had_threads();
-    for (long n = 0, is_hit = 1; is_hit != 0; ++n) {
-        BOOST_TEST_REQUIRE(n < 1000);
-        virtual_fixture env(backend_kind::scripted);
-        env.script = std::make_shared<checking_adapter>(env.memory, env.io().get_executor());
-        env.locker.emplace(env.script);
-        std::vector<lock> held;
-        // More locks than requests that are collected without an allocation.
-        for (int i = 0; i < 4; ++i)
-            held.push_back(env.acquire("k", {.ttl = 1h, .mode = lock_mode::shared}));
-        // The outcome of the break is unknown, so each holder is checked.
-        env.script->next(operation::break_key, step::lose_request());
-        auto breaking = env.start(env.locker->break_lock("k"));
-        const long failed_before = failed_allocations;
-        static_cast<void>(fails_at(n, [&] { env.ready(); }));
-        is_hit = failed_allocations - failed_before;
-        env.advance_by_steps(1min, 1s);
-        if (is_hit == 0)
-            BOOST_TEST(env.script->count(operation::is_valid) == held.size());
-        for (lock& each : held) {
-            BOOST_CHECK_NO_THROW(env.run(each.extend(2h)));
-            BOOST_CHECK_NO_THROW(env.run(each.release(on_failure::raise)));
-        }
-        env.wind_down();
-        env.check_clean();
-    }
+    for_each_allocation(
+        [](virtual_fixture& env, long n) {
+            env.script = std::make_shared<checking_adapter>(env.memory, env.io().get_executor());
+            env.locker.emplace(env.script);
+            std::vector<lock> held;
+            // More locks than requests that are collected without an allocation.
+            for (int i = 0; i < 4; ++i)
+                held.push_back(env.acquire("k", {.ttl = 1h, .mode = lock_mode::shared}));
+            // The outcome of the break is unknown, so each holder is checked.
+            env.script->next(operation::break_key, step::lose_request());
+            auto breaking = env.start(env.locker->break_lock("k"));
+            const long failed_before = failed_allocations;
+            static_cast<void>(fails_at(n, [&] { env.ready(); }));
+            const bool is_hit = failed_allocations != failed_before;
+            env.advance_by_steps(1min, 1s);
+            if (!is_hit)
+                BOOST_TEST(env.script->count(operation::is_valid) == held.size());
+            for (lock& each : held) {
+                BOOST_CHECK_NO_THROW(env.run(each.extend(2h)));
+                BOOST_CHECK_NO_THROW(env.run(each.release(on_failure::raise)));
+            }
+            return is_hit;
+        },
+        backend_kind::scripted);
 }
 
 BOOST_AUTO_TEST_CASE(lease_is_renewed_after_the_timer_could_not_be_armed)
 {
-    have_had_threads();
-    for (long n = 0, is_hit = 1; is_hit != 0; ++n) {
-        BOOST_TEST_REQUIRE(n < 1000);
-        virtual_fixture env(backend_kind::memory);
+    for_each_allocation([](virtual_fixture& env, long n) {
         lock first;
-        is_hit = fails_at(n, [&] { first = env.acquire("a", {.ttl = 3s, .renewal = renewal::automatic}); }) ? 1 : 0;
+        const bool is_hit = fails_at(n, [&] { first = env.acquire("a", {.ttl = 3s, .renewal = renewal::automatic}); });
         const bool was_granted = first.held();
         // The operation needs the timer, too.
         lock second = env.acquire("b", {.ttl = 3s, .renewal = renewal::automatic});
@@ -433,53 +428,46 @@ BOOST_AUTO_TEST_CASE(lease_is_renewed_after_the_timer_could_not_be_armed)
         BOOST_TEST(second.held());
         first = {};
         second = {};
-        env.wind_down();
-        env.check_clean();
-    }
+        return is_hit;
+    });
 }
 
 BOOST_AUTO_TEST_CASE(shutdown_that_runs_out_of_memory_leaves_nothing)
 {
-    have_had_threads();
-    for (long n = 0, is_hit = 1; is_hit != 0; ++n) {
-        BOOST_TEST_REQUIRE(n < 1000);
-        virtual_fixture env(backend_kind::memory);
+    for_each_allocation([](virtual_fixture& env, long n) {
         std::vector<lock> held;
         for (const char* const key : {"a", "b", "c", "d"})
             held.push_back(env.acquire(key, {.ttl = 1h}));
         auto waiting = env.start(env.locker->acquire("a"));
         env.ready();
         auto closing = env.start(env.locker->shutdown(1min));
-        is_hit = fails_at(n, [&] { env.ready(); }) ? 1 : 0;
+        const bool is_hit = fails_at(n, [&] { env.ready(); });
         env.wind_down();
         BOOST_TEST(env.stored().empty(), "allocation " << n);
         BOOST_TEST(waiting.done());
         BOOST_TEST(closing.done());
-        env.check_clean();
-    }
+        return is_hit;
+    });
 }
 
 BOOST_AUTO_TEST_CASE(wake_up_without_memory_is_posted_later)
 {
-    have_had_threads();
-    for (long n = 0, is_hit = 1; is_hit != 0; ++n) {
-        BOOST_TEST_REQUIRE(n < 100);
-        virtual_fixture env(backend_kind::memory);
+    for_each_allocation([](virtual_fixture& env, long n) {
         lock first = env.acquire("k");
         auto waiting = env.start(env.locker->acquire("k"));
         env.ready();
         aligned_allocations_left = n;
         first = {};
-        is_hit = std::exchange(aligned_allocations_left, -1) < 0 ? 1 : 0;
+        const bool is_hit = std::exchange(aligned_allocations_left, -1) < 0;
         // The first allocation is that of the post, without which nothing else would have to be done.
-        BOOST_TEST((n > 0 || is_hit == 1));
+        BOOST_TEST((n > 0 || is_hit));
         env.ready();
         BOOST_TEST_REQUIRE(waiting.done(), "allocation " << n);
         lock second = waiting.get(env.io());
         BOOST_TEST(second.held());
         second = {};
-        env.check_clean();
-    }
+        return is_hit;
+    });
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -1,5 +1,6 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 // Leases that end with a session of the backend, and lost contact to the backend.
+#include "support/set_capabilities.hpp"
 #include "support/virtual_fixture.hpp"
 
 #include <colock/observer.hpp>
@@ -111,11 +112,7 @@ BOOST_AUTO_TEST_CASE(grant_of_a_session_that_ends_too_soon_is_refused)
 BOOST_AUTO_TEST_CASE(core_ends_leases_if_the_backend_expires_nothing)
 {
     virtual_fixture env(backend_kind::scripted);
-    auto can = env.script->traits().capabilities;
-    can.expires = false;
-    env.script->set_capabilities(can);
-    // Only lockers that are made from now on use the new capabilities.
-    env.locker.emplace(env.script);
+    disable(env, {&capabilities::expires});
     auto held = env.acquire("k", {.ttl = 30s});
     env.advance(31s);
     BOOST_TEST(!held.held());
@@ -126,10 +123,7 @@ BOOST_AUTO_TEST_CASE(core_ends_leases_if_the_backend_expires_nothing)
 BOOST_AUTO_TEST_CASE(release_is_repeated_until_answered_if_the_backend_expires_nothing)
 {
     virtual_fixture env(backend_kind::scripted);
-    auto can = env.script->traits().capabilities;
-    can.expires = false;
-    env.script->set_capabilities(can);
-    env.locker.emplace(env.script);
+    disable(env, {&capabilities::expires});
     auto held = env.acquire("k", {.ttl = 1s});
     env.script->always(operation::release, step::fail(errc::unavailable));
     env.script->always(operation::abandon, step::fail(errc::unavailable));

@@ -1,4 +1,5 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+#include "support/set_capabilities.hpp"
 #include "support/virtual_fixture.hpp"
 
 using namespace colock;
@@ -65,9 +66,7 @@ BOOST_AUTO_TEST_CASE(shutdown_reports_an_unreleased_late_grant)
 BOOST_AUTO_TEST_CASE(plain_waiter_is_not_reported_as_unsettled)
 {
     virtual_fixture env(backend_kind::scripted);
-    auto can = env.script->traits().capabilities;
-    can.fifo = false;
-    env.script->set_capabilities(can);
+    disable(env, {&capabilities::fifo});
     colock::locker by(env.script);
     auto holder = env.acquire("k", {.ttl = 0ms});
     auto asking = env.start(ask(by, false));

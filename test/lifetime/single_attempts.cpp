@@ -1,11 +1,6 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #include "support/virtual_fixture.hpp"
 
-#include <boost/asio/bind_cancellation_slot.hpp>
-#include <boost/asio/cancellation_signal.hpp>
-#include <boost/asio/co_spawn.hpp>
-#include <boost/asio/this_coro.hpp>
-
 using namespace colock;
 using namespace colock::testing;
 using namespace std::chrono_literals;
@@ -54,32 +49,6 @@ BOOST_AUTO_TEST_CASE(shared_try_acquire_does_not_overtake_waiters_or_writers)
     static_cast<void>(waiting.get(env.io()));
     static_cast<void>(writing.get(env.io()));
     env.check_clean();
-}
-
-BOOST_AUTO_TEST_CASE(cancellation_before_the_call_is_detected_before_a_request_is_sent)
-{
-    for (const bool single_attempt : {false, true}) {
-        virtual_fixture env(backend_kind::scripted);
-        asio::cancellation_signal cancel;
-        error_code result;
-        const auto caller = [&]() -> asio::awaitable<void> {
-            co_await asio::this_coro::throw_if_cancelled(false);
-            cancel.emit(asio::cancellation_type::terminal);
-            try {
-                if (single_attempt)
-                    static_cast<void>(co_await env.locker->try_acquire("k"));
-                else
-                    static_cast<void>(co_await env.locker->acquire("k"));
-            } catch (const boost::system::system_error& stopped) {
-                result = stopped.code();
-            }
-        };
-        asio::co_spawn(env.io(), caller(), asio::bind_cancellation_slot(cancel.slot(), [](std::exception_ptr) {}));
-        env.ready();
-        BOOST_TEST((result == asio::error::operation_aborted));
-        BOOST_TEST(env.script->count(operation::create) == 0U);
-        env.check_clean();
-    }
 }
 
 BOOST_AUTO_TEST_SUITE_END()

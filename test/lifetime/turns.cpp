@@ -2,7 +2,6 @@
 #include "two_lockers.hpp"
 
 #include <algorithm>
-#include <string>
 #include <vector>
 
 using namespace colock;
@@ -11,22 +10,26 @@ using namespace std::chrono_literals;
 
 BOOST_AUTO_TEST_SUITE(turns)
 
-BOOST_AUTO_TEST_CASE(only_heads_ask_a_backend_that_answers_at_once)
+BOOST_AUTO_TEST_CASE(only_heads_send_requests_to_the_backend)
 {
-    virtual_fixture env(backend_kind::immediate);
-    colock::locker other_locker(env.memory);
-    auto held = env.run(other_locker.acquire("k", endless));
-    std::vector<running<lock>> waiting;
-    for (int n = 0; n < 5; ++n) {
-        waiting.push_back(env.start(env.locker->acquire("k", {.retry = rarely})));
+    for (const auto kind : {backend_kind::immediate, backend_kind::scripted}) {
+        virtual_fixture env(kind);
+        colock::locker other_locker(env.memory);
+        auto held = env.run(other_locker.acquire("k", endless));
+        std::vector<running<lock>> waiting;
+        for (int n = 0; n < 5; ++n) {
+            waiting.push_back(env.start(env.locker->acquire("k", {.retry = rarely})));
+            env.ready();
+            BOOST_TEST(env.script->count(operation::create) == 1U);
+            BOOST_TEST(env.script->count(operation::wait) == 1U);
+        }
+        BOOST_TEST(env.locker->stats().waiting == 5U);
+        held = {};
+        for (auto& each : waiting)
+            static_cast<void>(each.get(env.io()));
         env.ready();
-        BOOST_TEST(env.script->count(operation::create) == 1U);
-        BOOST_TEST(env.script->count(operation::wait) == 1U);
+        env.check_clean();
     }
-    held = {};
-    for (auto& each : waiting)
-        static_cast<void>(each.get(env.io()));
-    env.check_clean();
 }
 
 BOOST_AUTO_TEST_CASE(head_behind_a_local_holder_asks_only_a_backend_with_a_queue)
@@ -112,20 +115,6 @@ BOOST_AUTO_TEST_CASE(recycled_queue_has_no_data_of_its_former_key)
     BOOST_TEST(holder.held());
 }
 
-BOOST_AUTO_TEST_CASE(a_reader_behind_a_writer_is_no_head)
-{
-    two_lockers env(true);
-    auto held = env.run(env.other_locker.acquire("k", endless));
-    auto writer = env.wait_for("k");
-    auto reader = env.wait_for("k", shared);
-    BOOST_TEST(env.count(operation::create) == 1U);
-    held = {};
-    held = writer.get(env.io());
-    BOOST_TEST(!reader.done());
-    held = {};
-    BOOST_TEST(reader.get(env.io()).held());
-}
-
 BOOST_AUTO_TEST_CASE(waiter_leaving_the_middle_of_the_queue_promotes_nobody)
 {
     two_lockers env(true);
@@ -170,19 +159,6 @@ BOOST_AUTO_TEST_CASE(next_writer_or_all_readers_in_front_ask_after_a_granted_wri
         for (std::size_t n = 0; n < line.size(); ++n)
             BOOST_TEST(line[n].done() == (n < ask));
     }
-}
-
-BOOST_AUTO_TEST_CASE(a_local_release_wakes_every_reader_in_front)
-{
-    two_lockers env(false);
-    env.script->always(operation::wait, step::hold());
-    auto held = env.acquire("k");
-    auto first = env.wait_for("k", shared);
-    auto second = env.wait_for("k", shared);
-    held = {};
-    env.ready();
-    BOOST_TEST(first.done());
-    BOOST_TEST(second.done());
 }
 
 BOOST_AUTO_TEST_CASE(release_in_doubt_makes_waiters_ask_the_backend)
@@ -262,27 +238,6 @@ BOOST_AUTO_TEST_CASE(becoming_head_does_not_count_as_an_attempt)
     BOOST_TEST(thrown->counted_attempts() == 4U);
     // One request when it became the head, and two after that.
     BOOST_TEST(thrown->attempts() == 3U);
-}
-
-BOOST_AUTO_TEST_CASE(waits_that_end_at_once_are_followed_by_growing_delays)
-{
-    virtual_fixture env(backend_kind::scripted);
-    auto can = env.script->traits().capabilities;
-    can.fifo = false;
-    env.script->set_capabilities(can);
-    colock::locker by(env.script);
-    colock::locker other_locker(env.memory);
-    env.script->always(operation::wait, step::fail(errc::unavailable));
-    auto held = env.run(other_locker.acquire("k", {.ttl = 0ms}));
-    auto waiting = env.start(by.acquire("k", {.ttl = 0ms}));
-    env.ready();
-    env.advance_by_steps(1s, 1ms);
-    BOOST_TEST(env.script->count(operation::create) < 1000U);
-    held = {};
-    env.advance_by_steps(200ms, 10ms);
-    BOOST_TEST_REQUIRE(waiting.done());
-    static_cast<void>(waiting.get(env.io()));
-    env.check_clean();
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -92,13 +92,13 @@ std::uint32_t random_mix::first_seed()
 }
 
 random_mix::random_mix(std::uint32_t seed, int threads)
-    : seed_(seed), draw_(seed), fault_random_(draw_.seed()), io_(threads),
+    : seed_(seed), draw_(seed), delay_random_(draw_.seed()), io_(threads),
       store_(memory::make_adapter(io_.get_executor()))
 {
-    draw_setting(threads == 1);
+    draw_setting();
     locker_options options{.ttl = never, .retry = retry_policy::fixed(never)};
-    // Without events, or after a fault, a waiter has to check again by itself.
-    if (!setting_.can.events || setting_.has_faults)
+    // Without events, a waiter has to check again by itself.
+    if (!setting_.can.events)
         options.retry = retry_policy::fixed(1ms);
     lockers_.emplace_back(make_backend(), options);
     // A mix with an early shutdown has one locker: the shutdown may release a lock that is in use, and a second
@@ -111,7 +111,7 @@ random_mix::random_mix(std::uint32_t seed, int threads)
         spawn(shut_down());
 }
 
-void random_mix::draw_setting(bool with_faults)
+void random_mix::draw_setting()
 {
     constexpr backend_kind kinds[] = {backend_kind::memory, backend_kind::immediate, backend_kind::scripted};
     setting_.kind = kinds[draw_.below(3)];
@@ -125,7 +125,6 @@ void random_mix::draw_setting(bool with_faults)
         setting_.can.events = !draw_.once_in(6);
         setting_.can.expires = !draw_.once_in(6);
         setting_.is_slow = setting_.kind == backend_kind::scripted && draw_.once_in(2);
-        setting_.has_faults = with_faults && draw_.once_in(4);
     }
     setting_.ends_early = draw_.once_in(5);
     setting_.workers = 4 + draw_.below(20);
@@ -137,11 +136,10 @@ std::string random_mix::describe() const
     const auto stats = lockers_.front().stats();
     return text("COLOCK_SEED=", seed_, ": ", setting_.kind, setting_.can.fifo ? ", fifo" : "",
         setting_.can.events ? "" : ", no events", setting_.can.expires ? "" : ", expires nothing",
-        setting_.is_slow ? ", slow" : "", setting_.has_faults ? ", faults" : "",
-        setting_.ends_early ? ", shut down early" : "", "; ", setting_.workers, " workers on ", lockers_.size(),
-        " lockers; ", running_.load(), " have not ended, ", completed_operations_.load(),
-        " operations completed; of the first locker ", stats.held, " held, ", stats.waiting, " waiting, ",
-        stats.settling, " settling, ", stats.attempts, " attempts");
+        setting_.is_slow ? ", slow" : "", setting_.ends_early ? ", shut down early" : "", "; ", setting_.workers,
+        " workers on ", lockers_.size(), " lockers; ", running_.load(), " have not ended, ",
+        completed_operations_.load(), " operations completed; of the first locker ", stats.held, " held, ",
+        stats.waiting, " waiting, ", stats.settling, " settling, ", stats.attempts, " attempts");
 }
 
 std::shared_ptr<adapter> random_mix::make_backend()
@@ -151,38 +149,21 @@ std::shared_ptr<adapter> random_mix::make_backend()
     auto script = std::make_shared<instrumented_adapter>(
         store_, setting_.kind == backend_kind::immediate ? timing::immediate : timing::posted);
     script->set_capabilities(setting_.can);
-    if (setting_.is_slow || setting_.has_faults) {
+    if (setting_.is_slow) {
         for (const auto what : {operation::create, operation::release, operation::abandon, operation::extend,
-                 operation::is_valid, operation::wait, operation::hand_over})
+                 operation::is_valid, operation::hand_over})
         {
-            script->always(what, [this, what] { return draw_step(what); });
+            script->always(what, [this] { return draw_delay(); });
         }
     }
     scripts_.push_back(script);
     return script;
 }
 
-step random_mix::draw_step(operation what)
+step random_mix::draw_delay()
 {
-    const std::lock_guard guard(fault_mutex_);
-    if (setting_.has_faults && fault_random_.once_in(8)) {
-        if (what == operation::wait)
-            return step::fail(errc::unavailable);
-        const bool may_be_busy = what == operation::create || what == operation::hand_over;
-        switch (fault_random_.below(may_be_busy ? 4 : 3)) {
-        case 0:
-            return step::lose_request();
-        case 1:
-            return step::lose_reply();
-        case 2:
-            return step::fail(errc::unavailable);
-        default:
-            return step::busy();
-        }
-    }
-    if (setting_.is_slow && what != operation::wait && !fault_random_.once_in(4))
-        return step::pass().delay(fault_random_.time_below(max_delay));
-    return step::pass();
+    const std::lock_guard guard(delay_mutex_);
+    return delay_random_.once_in(4) ? step::pass() : step::pass().delay(delay_random_.time_below(max_delay));
 }
 
 acquire_options random_mix::draw_options(random_source& draw, const std::vector<std::string>& keys) const
@@ -213,8 +194,8 @@ acquire_options random_mix::draw_options(random_source& draw, const std::vector<
 
 bool random_mix::is_expected(const boost::system::system_error& failed) const
 {
-    // Faults and a shutdown may end locks and acquires with any error of colock.
-    if (setting_.has_faults || setting_.ends_early)
+    // A shutdown may end locks and acquires with any error of colock.
+    if (setting_.ends_early)
         return dynamic_cast<const error*>(&failed) != nullptr;
     // An acquire may reach its time limit before it is reported that the key is busy.
     constexpr errc ends[] = {errc::retry_exhausted, errc::outcome_unknown, errc::unavailable};
@@ -244,7 +225,7 @@ asio::awaitable<void> random_mix::shut_down()
         const auto report = co_await by.shutdown(1min);
         if (!report.clean())
             checker_.note("a shutdown was not clean");
-        if (report.unproven > 0 && !setting_.has_faults)
+        if (report.unproven > 0)
             checker_.note("not all is proven");
     }
     closed_ = true;

@@ -88,13 +88,13 @@ private:
 };
 
 /// Many coroutines that do random operations with a few keys: acquire, try, extend, hand over, release, drop, acquire
-/// several, cancel. The kind of backend, its speed and its faults are random too, and some mixes shut the lockers down
+/// several, cancel. The kind of backend and its speed are random too, and some mixes shut the lockers down
 /// early. Everything follows from the seed, except for the random delays of the library and the scheduling of threads.
 class random_mix
 {
 public:
-    /// Nothing runs until io() is run. io() has nothing left to do when the mix has ended. Faults happen only with one
-    /// thread, where time can be virtual, because recovery from a fault takes seconds.
+    /// Nothing runs until io() is run. io() has nothing left to do when the mix has ended. The simulator does the same
+    /// with faults, on one thread.
     random_mix(std::uint32_t seed, int threads);
     random_mix(const random_mix&) = delete;
     random_mix& operator=(const random_mix&) = delete;
@@ -107,8 +107,6 @@ public:
     [[nodiscard]] asio::io_context& io() noexcept { return io_; }
     /// True if all coroutines have ended and the lockers were shut down.
     [[nodiscard]] bool ended() const noexcept { return running_ == 0 && closed_; }
-    /// Number of completed operations. It grows as long as any coroutine makes progress.
-    [[nodiscard]] std::size_t completed_operations() const noexcept { return completed_operations_; }
     /// Describes the state of the mix for the message of a failed test.
     [[nodiscard]] std::string describe() const;
     /// Checks that the mix has ended without a violation, and that no lock is left in the store.
@@ -120,15 +118,14 @@ private:
         backend_kind kind = backend_kind::memory;
         colock::capabilities can{};
         bool is_slow = false;
-        bool has_faults = false;
         bool ends_early = false;
         std::uint32_t workers = 0;
         std::uint32_t rounds = 0;
     };
 
-    void draw_setting(bool with_faults);
+    void draw_setting();
     [[nodiscard]] std::shared_ptr<adapter> make_backend();
-    [[nodiscard]] step draw_step(operation what);
+    [[nodiscard]] step draw_delay();
     [[nodiscard]] acquire_options draw_options(random_source& draw, const std::vector<std::string>& keys) const;
     [[nodiscard]] bool is_expected(const boost::system::system_error& failed) const;
 
@@ -154,8 +151,8 @@ private:
     random_source draw_;
     setting setting_;
     exclusion_checker checker_;
-    std::mutex fault_mutex_;
-    random_source fault_random_;
+    std::mutex delay_mutex_;
+    random_source delay_random_;
     std::atomic<std::size_t> running_{0};
     std::atomic<std::size_t> completed_operations_{0};
     std::atomic<bool> closed_{false};

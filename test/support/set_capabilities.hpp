@@ -3,6 +3,7 @@
 
 #include "virtual_fixture.hpp"
 
+#include <initializer_list>
 #include <utility>
 
 namespace colock::testing {
@@ -14,6 +15,17 @@ inline void set_capabilities(virtual_fixture& env, bool fifo, bool several, lock
     auto supported = env.script->traits().capabilities;
     supported.fifo = fifo;
     supported.create_all = several;
+    env.script->set_capabilities(supported);
+    env.locker.emplace(env.backend(), std::move(options));
+}
+
+/// Makes the backend report that it lacks these capabilities. Creates the locker again.
+inline void disable(
+    virtual_fixture& env, std::initializer_list<bool capabilities::*> missing, locker_options options = {})
+{
+    auto supported = env.script->traits().capabilities;
+    for (const auto each : missing)
+        supported.*each = false;
     env.script->set_capabilities(supported);
     env.locker.emplace(env.backend(), std::move(options));
 }
