@@ -3,9 +3,6 @@
 #include "moved_locks.hpp"
 #include "support/virtual_fixture.hpp"
 
-#include <boost/asio/bind_cancellation_slot.hpp>
-#include <boost/asio/cancellation_signal.hpp>
-
 #include <cstddef>
 #include <optional>
 #include <string>
@@ -105,29 +102,6 @@ BOOST_AUTO_TEST_CASE(late_adoption_is_repeated)
     BOOST_TEST(env.script->count(operation::adopt) == 2U);
     env.run(adopted.release(on_failure::raise));
     env.check_clean();
-}
-
-BOOST_AUTO_TEST_CASE(an_adoption_that_is_given_up_leaves_nothing)
-{
-    for (const auto& fault : {step::hold(), step::hold_unknown(), step::pass().delay(3s), step::lose_reply()}) {
-        virtual_fixture env(backend_kind::other_context);
-        const auto ticket = detach_new_lock(env);
-        env.script->always(operation::adopt, fault);
-        error_code result;
-        asio::cancellation_signal cancel;
-        env.locker->async_adopt(
-            ticket, asio::bind_cancellation_slot(cancel.slot(), [&](error_code code, const lock&) { result = code; }));
-        env.ready();
-        cancel.emit(asio::cancellation_type::total);
-        env.ready();
-        BOOST_TEST((result == asio::error::operation_aborted), result.message());
-        env.script->reset();
-        while (env.script->deliver())
-            env.ready();
-        env.wind_down();
-        // Locks that were granted to the adoption were released.
-        env.check_clean();
-    }
 }
 
 BOOST_AUTO_TEST_CASE(an_adoption_ends_with_its_locker)

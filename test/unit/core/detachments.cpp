@@ -1,6 +1,7 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 // Locks that are detached, so that another locker can adopt them.
 #include "moved_locks.hpp"
+#include "support/set_capabilities.hpp"
 #include "support/virtual_fixture.hpp"
 
 #include <colock/detail/generation.hpp>
@@ -268,10 +269,7 @@ BOOST_AUTO_TEST_CASE(lock_with_the_longest_key_moves)
 BOOST_AUTO_TEST_CASE(moving_is_refused_by_a_backend_without_tickets)
 {
     virtual_fixture env(backend_kind::scripted);
-    auto supported = env.script->traits().capabilities;
-    supported.tickets = false;
-    env.script->set_capabilities(supported);
-    env.locker.emplace(env.backend());
+    disable(env, {&capabilities::tickets});
     auto held = env.acquire("k");
     COLOCK_THROWS(validation_error, errc::unsupported, env.run(held.detach()));
     BOOST_TEST(held.held());
@@ -279,36 +277,11 @@ BOOST_AUTO_TEST_CASE(moving_is_refused_by_a_backend_without_tickets)
     BOOST_TEST(env.script->count(operation::adopt) == 0U);
 }
 
-BOOST_AUTO_TEST_CASE(a_detach_that_is_cancelled_changes_nothing)
-{
-    virtual_fixture env(backend_kind::other_context);
-    auto held = env.acquire("k", {.ttl = 10h});
-    env.script->next(operation::extend, step::hold());
-    auto extending = env.start(held.extend(20h));
-    env.ready();
-    error_code result;
-    asio::cancellation_signal cancel;
-    held.async_detach(
-        asio::bind_cancellation_slot(cancel.slot(), [&](error_code code, const std::string&) { result = code; }));
-    env.ready();
-    cancel.emit(asio::cancellation_type::total);
-    env.ready();
-    BOOST_TEST((result == asio::error::operation_aborted), result.message());
-    BOOST_TEST(held.held());
-    env.script->deliver();
-    extending.get(env.io());
-    env.run(held.release(on_failure::raise));
-    env.check_clean();
-}
-
 BOOST_AUTO_TEST_CASE(local_waiters_ask_the_backend_after_a_detach)
 {
     for (const bool comes_back : {false, true}) {
         virtual_fixture env(backend_kind::other_context);
-        auto supported = env.script->traits().capabilities;
-        supported.fifo = false;
-        env.script->set_capabilities(supported);
-        env.locker.emplace(env.backend(), locker_options{.retry = retry_policy::fixed(1h)});
+        disable(env, {&capabilities::fifo}, {.retry = retry_policy::fixed(1h)});
         const locker other_locker(env.memory);
         auto first = env.acquire("k", {.ttl = 10h});
         auto second = env.start(env.locker->acquire("k", {.ttl = 10h}));

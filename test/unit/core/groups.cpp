@@ -1,8 +1,7 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #include "groups.hpp"
 
-#include <algorithm>
-#include <string>
+#include <utility>
 #include <vector>
 
 using namespace colock;
@@ -87,41 +86,6 @@ BOOST_AUTO_TEST_CASE(partial_extension_of_a_group_is_reported)
     }
 }
 
-BOOST_AUTO_TEST_CASE(group_holds_lower_keys_while_it_waits)
-{
-    for (const auto kind : {backend_kind::memory, backend_kind::scripted}) {
-        virtual_fixture env(kind);
-        auto busy = env.acquire("b");
-        auto waiting = env.start(env.locker->acquire_all({"a", "b", "c"}));
-        env.ready();
-        BOOST_TEST(!waiting.done());
-        const auto held = env.stored();
-        BOOST_TEST_REQUIRE(held.size() == 2U);
-        BOOST_TEST(std::ranges::none_of(held, [](const lock_status& each) { return each.key == "c"; }));
-        env.run(busy.release());
-        auto group = waiting.get(env.io());
-        BOOST_TEST(group.held());
-        BOOST_TEST(env.stored().size() == 3U);
-        env.run(group.release());
-        env.check_clean();
-    }
-}
-
-BOOST_AUTO_TEST_CASE(a_group_survives_a_passing_failure)
-{
-    virtual_fixture env(backend_kind::scripted);
-    disable_create_all(env);
-    env.script->next(operation::create, step::pass());
-    env.script->next(operation::create, step::fail(errc::unavailable));
-    auto waiting = env.start(env.locker->acquire_all({"a", "b"}));
-    env.advance_by_steps(10s, 1s);
-    BOOST_TEST_REQUIRE(waiting.done());
-    auto group = waiting.get(env.io());
-    BOOST_TEST(group.held());
-    env.run(group.release());
-    env.check_clean();
-}
-
 BOOST_AUTO_TEST_CASE(group_continues_at_the_key_that_was_busy)
 {
     for (const bool fifo : {true, false}) {
@@ -147,9 +111,9 @@ BOOST_AUTO_TEST_CASE(group_continues_at_the_key_that_was_busy)
 
 BOOST_AUTO_TEST_CASE(lock_of_the_same_locker_is_handed_over_to_a_group)
 {
-    for (const bool fifo : {true, false}) {
+    for (const auto& [fifo, at_once] : {std::pair{true, true}, {true, false}, {false, true}, {false, false}}) {
         virtual_fixture env(backend_kind::scripted);
-        disable_create_all(env, fifo);
+        set_capabilities(env, fifo, at_once);
         auto busy = env.acquire("b");
         auto waiting = env.start(env.locker->acquire_all({"a", "b"}));
         env.ready();
@@ -163,26 +127,6 @@ BOOST_AUTO_TEST_CASE(lock_of_the_same_locker_is_handed_over_to_a_group)
         BOOST_TEST(env.script->count(operation::hand_over) >= 2U);
         env.wind_down();
         env.check_clean();
-    }
-}
-
-BOOST_AUTO_TEST_CASE(group_is_granted_as_soon_as_the_key_is_free)
-{
-    for (const auto kind : {backend_kind::memory, backend_kind::scripted}) {
-        for (const auto after : {5ms, 50ms, 700ms}) {
-            virtual_fixture env(kind);
-            colock::locker other_locker(env.memory);
-            auto busy = env.run(other_locker.acquire("b"));
-            auto waiting = env.start(env.locker->acquire_all({"a", "b"}, {.retry = retry_policy::fixed(1h)}));
-            env.ready();
-            env.advance_by_steps(after, 5ms);
-            BOOST_TEST(!waiting.done());
-            env.run(busy.release());
-            env.ready();
-            BOOST_TEST_REQUIRE(waiting.done());
-            env.run(waiting.get(env.io()).release());
-            env.check_clean();
-        }
     }
 }
 

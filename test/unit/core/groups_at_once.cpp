@@ -2,13 +2,9 @@
 // Tests of groups on a backend that takes several locks in one step.
 #include "groups.hpp"
 
-#include <boost/asio/bind_cancellation_slot.hpp>
-#include <boost/asio/cancellation_signal.hpp>
-#include <boost/asio/error.hpp>
 #include <boost/asio/post.hpp>
 
 #include <algorithm>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -98,24 +94,6 @@ BOOST_AUTO_TEST_CASE(refused_attempt_in_one_step_is_continued_one_by_one)
             env.wind_down();
             env.check_clean();
         }
-    }
-}
-
-BOOST_AUTO_TEST_CASE(key_of_the_same_locker_is_handed_over)
-{
-    for (const bool fifo : {true, false}) {
-        virtual_fixture env(backend_kind::scripted);
-        set_capabilities(env, fifo, true);
-        auto busy = env.acquire("b");
-        auto waiting = env.start(env.locker->acquire_all({"a", "b"}));
-        env.ready();
-        BOOST_TEST(env.stored().size() == 2U);
-        env.run(busy.release());
-        auto group = waiting.get(env.io());
-        BOOST_TEST(env.script->count(operation::hand_over) == 1U);
-        env.run(group.release());
-        env.wind_down();
-        env.check_clean();
     }
 }
 
@@ -239,96 +217,6 @@ BOOST_AUTO_TEST_CASE(attempt_in_one_step_and_first_attempt_one_by_one_count_once
         env.run(waiting.get(env.io()).release());
         env.wind_down();
         env.check_clean();
-    }
-}
-
-BOOST_AUTO_TEST_CASE(a_lost_request_or_reply_leaves_nothing_behind)
-{
-    for (const bool fifo : {true, false}) {
-        for (const auto& lost : {step::lose_reply(), step::lose_request()}) {
-            virtual_fixture env(backend_kind::scripted);
-            set_capabilities(env, fifo, true);
-            env.script->next(operation::create_all, lost);
-            auto waiting = env.start(env.locker->acquire_all({"a", "b", "c"}, {.retry = retry_policy::fixed(1s)}));
-            env.advance_by_steps(20s, 100ms);
-            BOOST_TEST_REQUIRE(waiting.done());
-            auto group = waiting.get(env.io());
-            BOOST_TEST(group.held());
-            BOOST_TEST(env.stored().size() == 3U);
-            env.run(group.release());
-            env.wind_down();
-            env.check_clean();
-            // The same if it is the last attempt.
-            env.script->next(operation::create_all, lost);
-            COLOCK_THROWS(create_error, errc::outcome_unknown,
-                env.run(env.locker->acquire_all({"a", "b", "c"}, {.retry = retry_policy::never()})));
-            env.wind_down();
-            env.check_clean();
-        }
-    }
-}
-
-BOOST_AUTO_TEST_CASE(request_that_arrives_after_its_group_was_given_up_is_released)
-{
-    virtual_fixture env(backend_kind::scripted);
-    env.script->next(operation::create_all, step::hold_unknown());
-    COLOCK_THROWS(create_error, errc::outcome_unknown,
-        env.run(env.locker->acquire_all({"a", "b"}, {.retry = retry_policy::never()})));
-    env.ready();
-    BOOST_TEST(env.script->deliver());
-    env.wind_down();
-    env.check_clean();
-    BOOST_TEST(env.locker->stats().unproven == 0U);
-}
-
-BOOST_AUTO_TEST_CASE(a_group_that_is_given_up_at_any_moment_leaves_nothing_behind)
-{
-    enum class end
-    {
-        cancel,
-        shutdown,
-        locker_destroyed,
-        total_time,
-    };
-    for (const auto how : {end::cancel, end::shutdown, end::locker_destroyed, end::total_time}) {
-        for (const bool busy : {false, true}) {
-            virtual_fixture env(backend_kind::scripted);
-            colock::locker other_locker(env.memory);
-            std::optional<lock> taken;
-            if (busy)
-                taken = env.run(other_locker.acquire("b"));
-            env.script->next(operation::create_all, step::hold());
-            asio::cancellation_signal cancel;
-            std::optional<error_code> result;
-            const auto policy = retry_policy::fixed(1s).total_time(5s);
-            env.locker->async_acquire_all({"a", "b", "c"},
-                {.retry = how == end::total_time ? policy : retry_policy::forever()},
-                asio::bind_cancellation_slot(
-                    cancel.slot(), [&](error_code code, const lock_group&) { result = code; }));
-            env.ready();
-            if (how == end::cancel)
-                cancel.emit(asio::cancellation_type::terminal);
-            else if (how == end::locker_destroyed)
-                env.locker.reset();
-            else if (how == end::total_time)
-                env.advance(5s);
-            std::optional<running<shutdown_report>> shut;
-            if (how == end::shutdown)
-                shut = env.start(env.locker->shutdown());
-            env.ready();
-            // The acquire does not wait for the answer.
-            BOOST_TEST_REQUIRE(result.has_value());
-            BOOST_TEST(!!*result);
-            // Locks that are granted nevertheless are released.
-            BOOST_TEST(env.script->deliver());
-            env.ready();
-            BOOST_TEST(env.stored().size() == (busy ? 1U : 0U));
-            if (shut)
-                BOOST_TEST(shut->get(env.io()).unsettled.empty());
-            taken.reset();
-            env.wind_down();
-            env.check_clean();
-        }
     }
 }
 

@@ -4,7 +4,6 @@
 
 #include <boost/asio/bind_cancellation_slot.hpp>
 #include <boost/asio/cancellation_signal.hpp>
-#include <boost/asio/error.hpp>
 
 #include <algorithm>
 #include <memory>
@@ -87,80 +86,6 @@ BOOST_AUTO_TEST_CASE(one_stream_for_each_key_does_not_starve_a_group)
             env.advance_by_steps(100ms, 1ms);
             env.check_clean();
         }
-    }
-}
-
-BOOST_AUTO_TEST_CASE(groups_and_singles_are_served_in_arrival_order)
-{
-    for (const auto kind : {backend_kind::memory, backend_kind::scripted}) {
-        virtual_fixture env(kind);
-        // On a backend with a queue the order also applies between lockers.
-        colock::locker second(env.backend());
-        strings order;
-        const auto single = [&](colock::locker by, std::string name) -> asio::awaitable<void> {
-            auto held = co_await by.acquire("a");
-            order.push_back(name);
-            co_await sleep_for(1ms);
-            co_await held.release();
-        };
-        const auto group = [&](colock::locker by, std::string name) -> asio::awaitable<void> {
-            auto held = co_await by.acquire_all({"a", {"b", lock_mode::shared}, "c"});
-            order.push_back(name);
-            co_await sleep_for(1ms);
-            co_await held.release();
-        };
-        auto busy = env.acquire("a");
-        strings expected;
-        std::vector<running<void>> all;
-        for (int n = 0; n < 8; ++n) {
-            const auto& by = n % 2 ? second : *env.locker;
-            all.push_back(env.start(group(by, "group " + std::to_string(n))));
-            env.ready();
-            all.push_back(env.start(single(by, "single " + std::to_string(n))));
-            env.ready();
-            expected.push_back("group " + std::to_string(n));
-            expected.push_back("single " + std::to_string(n));
-        }
-        env.run(busy.release());
-        env.advance_by_steps(1s, 1ms);
-        std::vector<std::string> of_one_locker[2], expected_of[2];
-        for (std::size_t n = 0; n < order.size(); ++n) {
-            of_one_locker[order[n].back() % 2].push_back(order[n]);
-            expected_of[expected[n].back() % 2].push_back(expected[n]);
-        }
-        BOOST_TEST_REQUIRE(order.size() == expected.size());
-        for (const int by : {0, 1})
-            expect(of_one_locker[by], expected_of[by]);
-        env.wind_down();
-        env.check_clean();
-    }
-}
-
-BOOST_AUTO_TEST_CASE(deadlock_with_a_caller_that_nests_ends_by_total_time_on_both_sides)
-{
-    for (const auto kind : {backend_kind::memory, backend_kind::scripted}) {
-        virtual_fixture env(kind);
-        const acquire_options brief{.retry = retry_policy::fixed(1s).total_time(5s)};
-        auto outer = env.acquire("b");
-        auto group = env.start(env.locker->acquire_all({"a", "b"}, brief));
-        env.ready();
-        auto inner = env.start(env.locker->acquire("a", brief));
-        env.advance_by_steps(4s, 100ms);
-        BOOST_TEST(!group.done());
-        BOOST_TEST(!inner.done());
-        env.advance_by_steps(2s, 100ms);
-        BOOST_TEST_REQUIRE(group.done());
-        BOOST_TEST_REQUIRE(inner.done());
-        COLOCK_THROWS(retry_error, errc::retry_exhausted, group.get(env.io()));
-        // The group ends first, and releases the key that it holds.
-        try {
-            static_cast<void>(inner.get(env.io()));
-        } catch (const retry_error& failed) {
-            BOOST_TEST((failed.code() == errc::retry_exhausted));
-        }
-        outer = {};
-        env.wind_down();
-        env.check_clean();
     }
 }
 
@@ -400,28 +325,6 @@ BOOST_AUTO_TEST_CASE(lease_that_is_lost_counts_as_a_failed_attempt)
     busy = {};
     env.wind_down();
     env.check_clean();
-}
-
-/// A handle does not know of an extension by the group's id in another process.
-BOOST_AUTO_TEST_CASE(lock_extended_by_its_groups_id_is_released_by_its_handle)
-{
-    for (const auto kind : {backend_kind::memory, backend_kind::scripted}) {
-        for (const auto mode : {lock_mode::exclusive, lock_mode::shared}) {
-            virtual_fixture env(kind);
-            colock::locker elsewhere(env.memory);
-            auto group = env.locker->group("g");
-            env.run(group.acquire("k", {.ttl = 1s, .mode = mode}));
-            auto all = env.run(env.locker->acquire_all({"a", "b"}, {.ttl = 1s}));
-            BOOST_TEST(env.run(elsewhere.group("g").extend(1h)).size() == 1U);
-            BOOST_TEST(env.run(elsewhere.group(all.id()).extend(1h)).size() == 2U);
-            BOOST_TEST(env.stored().size() == 3U);
-            env.advance(1s);
-            BOOST_TEST(env.stored().empty());
-            BOOST_TEST(!group.held());
-            BOOST_TEST(!all.held());
-            env.check_clean();
-        }
-    }
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -135,24 +135,6 @@ BOOST_AUTO_TEST_CASE(the_ends_of_each_range_are_accepted)
     env.check_clean();
 }
 
-BOOST_AUTO_TEST_CASE(queries_refuse_bad_keys)
-{
-    virtual_fixture env;
-    for (const auto& key : {std::string(), std::string(513, 'k'), std::string("a\0b", 3)}) {
-        COLOCK_THROWS(validation_error, errc::invalid_key, env.run(env.locker->is_locked(key)));
-        COLOCK_THROWS(validation_error, errc::invalid_key, env.run(env.locker->break_lock(key)));
-    }
-}
-
-BOOST_AUTO_TEST_CASE(an_empty_list_of_keys_is_an_error)
-{
-    virtual_fixture env;
-    COLOCK_THROWS(validation_error, errc::invalid_options, env.run(env.locker->acquire_all({})));
-    auto global = env.run(env.locker->acquire_global());
-    BOOST_TEST(global.size() == 1U);
-    BOOST_TEST(global.locks().front().key() == locker::global_key);
-}
-
 BOOST_AUTO_TEST_CASE(unsupported_options_are_refused_early)
 {
     virtual_fixture env(backend_kind::scripted);
@@ -217,9 +199,6 @@ BOOST_AUTO_TEST_CASE(a_locker_refuses_options_that_contradict_each_other)
     const auto blind = std::make_shared<instrumented_adapter>(backend);
     blind->set_capabilities({.expires = true});
     COLOCK_THROWS(validation_error, errc::unsupported, locker(blind, {.purge = background_purge{}}));
-    COLOCK_THROWS(
-        validation_error, errc::invalid_options, memory::make_adapter(io.get_executor(), {.sweep_interval = 0ms}));
-    COLOCK_THROWS(validation_error, errc::invalid_options, memory::make_adapter(io.get_executor(), {.sweep_batch = 0}));
 }
 
 BOOST_AUTO_TEST_CASE(max_hold_of_the_locker_has_no_effect_without_a_ttl)

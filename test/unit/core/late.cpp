@@ -3,7 +3,6 @@
 
 #include <colock/spi/awaitable_adapter.hpp>
 
-#include <algorithm>
 #include <cstddef>
 #include <set>
 #include <vector>
@@ -33,22 +32,6 @@ std::set<token::bytes_type> tokens_of(const instrumented_adapter& script, operat
 } // namespace
 
 BOOST_AUTO_TEST_SUITE(late_requests)
-
-BOOST_AUTO_TEST_CASE(no_extension_outlasts_a_shorter_one_that_may_still_arrive)
-{
-    virtual_fixture env(backend_kind::other_context);
-    auto held = env.acquire("k", {.ttl = 30s});
-    env.script->next(operation::extend, step::hold_unknown());
-    COLOCK_THROWS(extend_error, errc::outcome_unknown, (env.run(held.extend(1500ms)), 0));
-    env.run(held.extend(60s));
-    BOOST_TEST(held.held());
-    BOOST_TEST((left(held) <= 1500ms));
-    BOOST_TEST((held.ttl() == 60s));
-    env.script->deliver();
-    env.advance(1500ms);
-    BOOST_TEST(env.stored().empty());
-    BOOST_TEST(!held.held());
-}
 
 BOOST_AUTO_TEST_CASE(smallest_ttl_that_may_still_arrive_counts)
 {
@@ -206,24 +189,6 @@ BOOST_AUTO_TEST_CASE(unreleased_late_grant_does_not_block_for_the_delay_of_its_p
     }
 }
 
-BOOST_AUTO_TEST_CASE(replacing_claim_keeps_the_place_in_the_queue)
-{
-    virtual_fixture env(backend_kind::other_context, {.retry = retry_policy::fixed(100ms)});
-    env.script->next(operation::create, step::pass().after([&] { virtual_clock::skip(9500ms); }));
-    env.script->next(operation::release, step::hold_unknown());
-    auto first = env.start(env.locker->acquire("k", {.ttl = 10s}));
-    auto second = env.start(env.locker->acquire("k", {.ttl = 10s}));
-    env.advance_by_steps(2s, 50ms);
-    BOOST_TEST(first.done());
-    BOOST_TEST(!second.done());
-    env.script->deliver();
-    env.run(first.get(env.io()).release(on_failure::raise));
-    env.advance_by_steps(2s, 50ms);
-    env.run(second.get(env.io()).release(on_failure::raise));
-    env.wind_down();
-    env.check_clean();
-}
-
 BOOST_AUTO_TEST_CASE(adapter_may_mark_a_released_claim_as_spent)
 {
     struct releasing_adapter final : awaitable_adapter
@@ -267,20 +232,6 @@ BOOST_AUTO_TEST_CASE(adapter_may_mark_a_released_claim_as_spent)
     BOOST_TEST((backend->released[0] == backend->tokens[0]));
     BOOST_TEST(env.stats().attempts == 2U);
     run_coro(io, held.release(on_failure::raise));
-}
-
-BOOST_AUTO_TEST_CASE(acquire_that_gives_up_after_its_claim_was_replaced_leaves_nothing)
-{
-    virtual_fixture env(backend_kind::other_context, {.retry = retry_policy::fixed(100ms)});
-    env.script->next(operation::create, step::pass().after([&] { virtual_clock::skip(9500ms); }));
-    env.script->next(operation::release, step::hold_unknown());
-    env.script->always(operation::create, step::busy());
-    auto acquiring = env.start(env.locker->acquire("k", {.ttl = 10s, .retry = retry_policy::fixed(100ms).times(5)}));
-    env.advance_by_steps(5s, 50ms);
-    COLOCK_THROWS(retry_error, errc::retry_exhausted, acquiring.get(env.io()));
-    env.script->discard();
-    env.wind_down();
-    env.check_clean();
 }
 
 BOOST_AUTO_TEST_SUITE_END()

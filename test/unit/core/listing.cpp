@@ -195,13 +195,6 @@ BOOST_AUTO_TEST_CASE(cursor_that_the_backend_refuses_is_invalid_input)
     BOOST_TEST(refused->backend() == "listing_fixture");
 }
 
-BOOST_AUTO_TEST_CASE(memory_refuses_the_cursors_of_others)
-{
-    virtual_fixture env;
-    for (const std::string cursor : {"redis:1", "mongodb:tk", "zookeeper:00", "0.0"})
-        COLOCK_THROWS(validation_error, errc::invalid_options, env.run(env.locker->list_page({}, cursor)));
-}
-
 BOOST_AUTO_TEST_CASE(a_purge_asks_for_no_more_than_is_left_of_its_limit)
 {
     backend->pages = {

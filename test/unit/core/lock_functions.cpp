@@ -83,25 +83,6 @@ BOOST_AUTO_TEST_CASE(async_release_of_an_empty_lock_completes_like_release)
     }
 }
 
-BOOST_AUTO_TEST_CASE(second_release_has_no_effect_and_raises_nothing)
-{
-    for (const auto kind : {backend_kind::memory, backend_kind::scripted}) {
-        virtual_fixture env(kind);
-        auto held = env.acquire("k");
-        env.run(held.release(on_failure::raise));
-        BOOST_TEST(!held.held());
-        auto next = env.acquire("k");
-        BOOST_CHECK_NO_THROW(env.run(held.release(on_failure::raise)));
-        BOOST_CHECK_NO_THROW(env.run(held.release()));
-        BOOST_TEST(env.run(next.is_locked()));
-        BOOST_TEST(!env.run(held.is_locked()));
-        COLOCK_THROWS(extend_error, errc::not_held, env.run(held.extend(1s)));
-        env.run(next.release());
-        BOOST_TEST(env.locker->stats().releases == 2U);
-        env.check_clean();
-    }
-}
-
 BOOST_AUTO_TEST_CASE(held_is_false_from_the_start_of_a_release)
 {
     virtual_fixture env(backend_kind::scripted);
@@ -141,28 +122,6 @@ BOOST_AUTO_TEST_CASE(accessors_return_the_granted_values)
     BOOST_TEST(mine[0].fence == held.fence());
     BOOST_TEST_REQUIRE(mine[0].valid_for.has_value());
     BOOST_TEST((*mine[0].valid_for > 8s));
-}
-
-BOOST_AUTO_TEST_CASE(fences_grow_with_every_grant)
-{
-    virtual_fixture env;
-    std::uint64_t last = 0;
-    for (int n = 0; n < 5; ++n) {
-        auto held = env.acquire("k", {.ttl = 1s});
-        BOOST_TEST(held.fence() > last);
-        last = held.fence();
-        switch (n % 3) {
-        case 0:
-            env.run(held.release());
-            break;
-        case 1:
-            env.advance(2s);
-            env.run(env.locker->purge());
-            break;
-        default:
-            env.run(env.locker->break_lock("k"));
-        }
-    }
 }
 
 BOOST_AUTO_TEST_CASE(held_compares_clocks_without_a_timer)
@@ -220,25 +179,6 @@ BOOST_AUTO_TEST_CASE(valid_for_is_zero_after_a_release_and_a_loss)
     auto endless = env.acquire("endless", {.ttl = 0ms});
     env.run(endless.release());
     BOOST_TEST((endless.valid_for() == 0ns));
-}
-
-BOOST_AUTO_TEST_CASE(extend_sets_the_remaining_time)
-{
-    for (const auto kind : {backend_kind::memory, backend_kind::scripted}) {
-        virtual_fixture env(kind);
-        auto held = env.acquire("k", {.ttl = 10s});
-        env.clock.skip(5s);
-        env.run(held.extend(20s));
-        BOOST_TEST(held.ttl() == 20s);
-        env.clock.skip(19s);
-        BOOST_TEST(held.held());
-        env.run(held.extend(1s));
-        BOOST_TEST(held.ttl() == 1s);
-        env.clock.skip(990ms);
-        BOOST_TEST(!held.held());
-        env.clock.skip(20ms);
-        BOOST_TEST(env.stored().empty());
-    }
 }
 
 BOOST_AUTO_TEST_CASE(an_extend_that_shortens_lowers_the_deadline_before_it_is_sent)
@@ -303,17 +243,6 @@ BOOST_AUTO_TEST_CASE(a_lock_without_ttl_is_never_stale)
     BOOST_TEST(!env.locker->held_locks().at(0).valid_for.has_value());
     env.run(held.release(on_failure::raise));
     env.check_clean();
-}
-
-BOOST_AUTO_TEST_CASE(a_released_lock_that_was_taken_raises_once)
-{
-    virtual_fixture env;
-    auto held = env.acquire("k", {.ttl = 1s});
-    env.clock.skip(2s);
-    auto next = env.acquire("k");
-    COLOCK_THROWS(release_error, errc::not_held, env.run(held.release(on_failure::raise)));
-    BOOST_CHECK_NO_THROW(env.run(held.release(on_failure::raise)));
-    BOOST_TEST(env.run(next.is_locked()));
 }
 
 BOOST_AUTO_TEST_SUITE_END()
@@ -444,46 +373,6 @@ BOOST_AUTO_TEST_CASE(a_policy_that_ends_while_busy_throws_retry_exhausted)
         env.run(held.release());
         env.check_clean();
     }
-}
-
-BOOST_AUTO_TEST_CASE(the_lockers_policy_is_the_default_and_each_call_may_override_it)
-{
-    virtual_fixture env(backend_kind::memory, {.retry = retry_policy::never()});
-    auto held = env.acquire("k");
-    COLOCK_THROWS(retry_error, errc::retry_exhausted, env.run(env.locker->acquire("k")));
-    auto waiting = env.start(env.locker->acquire("k", {.retry = retry_policy::forever()}));
-    env.ready();
-    BOOST_TEST(!waiting.done());
-    env.run(held.release());
-    BOOST_TEST(waiting.get(env.io()).held());
-}
-
-BOOST_AUTO_TEST_CASE(list_purge_and_break_work)
-{
-    virtual_fixture env;
-    auto a = env.acquire("list:a", {.ttl = 1s, .owner = "one"});
-    auto b = env.acquire("list:b", {.ttl = 1h, .owner = "two"});
-    auto c = env.acquire("c", {.ttl = 0ms});
-    BOOST_TEST(env.run(env.locker->list()).size() == 3U);
-    BOOST_TEST(env.run(env.locker->list({.key_prefix = "list:"})).size() == 2U);
-    BOOST_TEST(env.run(env.locker->list({.owner = "two"})).at(0).key == "list:b");
-    BOOST_TEST(env.run(env.locker->is_locked("list:a")));
-    env.clock.skip(2s);
-    BOOST_TEST(!env.run(env.locker->is_locked("list:a")));
-    const auto purged = env.run(env.locker->purge());
-    BOOST_TEST_REQUIRE(purged.size() == 1U);
-    BOOST_TEST(purged[0].key == "list:a");
-    auto lost = env.start(b.lost());
-    env.ready();
-    BOOST_TEST(!lost.done());
-    const auto broken = env.run(env.locker->break_lock("list:b"));
-    BOOST_TEST_REQUIRE(broken.size() == 1U);
-    BOOST_TEST(broken[0].owner == "two");
-    BOOST_TEST((lost.get(env.io()) == lost_reason::broken));
-    BOOST_TEST(!b.held());
-    BOOST_TEST(env.locker->stats().lost(lost_reason::broken) == 1U);
-    BOOST_TEST(env.run(env.locker->break_lock("list:b")).empty());
-    BOOST_TEST(c.held());
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -212,26 +212,6 @@ BOOST_AUTO_TEST_CASE(key_of_the_operation_is_always_swept)
     env.release_held(next);
 }
 
-BOOST_AUTO_TEST_CASE(purge_returns_the_removed_locks_up_to_its_limit)
-{
-    const auto live = driver::exclusive("live");
-    env.grant(live);
-    const auto stale = make_stale(5);
-    const auto first = env.purge(2);
-    BOOST_TEST(first.size() == 2U);
-    for (const auto& status : first) {
-        BOOST_TEST(status.key.starts_with("stale:"));
-        BOOST_REQUIRE(status.remaining);
-        BOOST_TEST(status.remaining->count() == 0);
-    }
-    BOOST_TEST(destroyed_count(stale) == 2);
-    BOOST_TEST(env.purge().size() == 3U);
-    BOOST_TEST(destroyed_count(stale) == 5);
-    BOOST_TEST(env.purge().empty());
-    env.check_held(live);
-    env.release_held(live);
-}
-
 BOOST_AUTO_TEST_SUITE_END()
 
 BOOST_FIXTURE_TEST_SUITE(memory_store, virtual_clock)

@@ -3,6 +3,7 @@
 
 #include <colock/locker.hpp>
 
+#include <functional>
 #include <vector>
 
 using namespace colock;
@@ -198,52 +199,43 @@ BOOST_AUTO_TEST_CASE(release_is_retried_after_any_failure)
     BOOST_TEST(idle());
 }
 
-BOOST_AUTO_TEST_CASE(release_is_retried_until_the_extension_has_expired)
+BOOST_AUTO_TEST_CASE(release_is_retried_until_every_extension_has_expired)
 {
-    const auto claim = driver::exclusive("k", 1s);
-    env->grant(claim);
-    BOOST_TEST(env->extend(claim, 60s).status == extend_status::extended);
-    ready();
-    disconnect(c);
-    env->release_held(claim);
-    pass_time(30s);
-    BOOST_TEST(holder_counts() == "001");
-    reconnect(c);
-    pass_time(300ms);
-    BOOST_TEST(holder_counts() == "000");
-    BOOST_TEST(idle());
-    BOOST_TEST(unproven() == 0U);
-}
-
-BOOST_AUTO_TEST_CASE(unsent_shorter_extension_does_not_shorten_the_retries)
-{
-    const auto claim = driver::exclusive("k", 1s);
-    env->grant(claim);
-    BOOST_TEST(env->extend(claim, 60s).status == extend_status::extended);
-    ready();
-    disconnect(c);
-    BOOST_TEST(env->extend(claim, 1s).status == extend_status::extended);
-    env->release_held(claim);
-    pass_time(30s);
-    BOOST_TEST(unproven() == 0U);
-    reconnect(c);
-    pass_time(300ms);
-    BOOST_TEST(holder_counts() == "000");
-}
-
-BOOST_AUTO_TEST_CASE(extension_with_unknown_outcome_counts_as_extended)
-{
-    const auto claim = driver::exclusive("k", 1s);
-    env->grant(claim);
-    ready();
-    nodes[c]->next(operation::extend, step::lose_reply());
-    BOOST_TEST(env->extend(claim, 60s).status == extend_status::extended);
-    disconnect(c);
-    env->release_held(claim);
-    pass_time(30s);
-    reconnect(c);
-    pass_time(300ms);
-    BOOST_TEST(holder_counts() == "000");
+    using change = std::function<void(const claim_ptr&)>;
+    const auto extend = [this](const claim_ptr& claim, std::chrono::milliseconds by) {
+        BOOST_TEST(env->extend(claim, by).status == extend_status::extended);
+        ready();
+    };
+    const change changes[] = {
+        [&](const claim_ptr& claim) { extend(claim, 60s); },
+        // A shorter extension that is not sent.
+        [&](const claim_ptr& claim) {
+            extend(claim, 60s);
+            disconnect(c);
+            extend(claim, 1s);
+        },
+        // An extension with an unknown outcome.
+        [&](const claim_ptr& claim) {
+            nodes[c]->next(operation::extend, step::lose_reply());
+            extend(claim, 60s);
+        },
+    };
+    for (const auto& each : changes) {
+        const auto claim = driver::exclusive("k", 1s);
+        env->grant(claim);
+        ready();
+        each(claim);
+        disconnect(c);
+        env->release_held(claim);
+        pass_time(30s);
+        BOOST_TEST(holder_counts() == "001");
+        BOOST_TEST(unproven() == 0U);
+        reconnect(c);
+        pass_time(300ms);
+        BOOST_TEST(holder_counts() == "000");
+        BOOST_TEST(idle());
+        BOOST_TEST(unproven() == 0U);
+    }
 }
 
 BOOST_AUTO_TEST_CASE(given_up_claim_counts_as_unproven)

@@ -117,17 +117,6 @@ BOOST_AUTO_TEST_CASE(shutdown_reports_claims_still_held_by_a_node)
     BOOST_TEST(idle());
 }
 
-BOOST_AUTO_TEST_CASE(shutdown_with_all_nodes_is_clean)
-{
-    locker locks(env->shared_backend());
-    auto held = run_coro(io(), locks.acquire("k", {.ttl = 1h}));
-    const auto outcome = run_coro(io(), locks.shutdown(10s));
-    BOOST_TEST(outcome.clean());
-    BOOST_TEST(outcome.unproven == 0U);
-    BOOST_TEST(holder_counts() == "000");
-    BOOST_TEST(idle());
-}
-
 BOOST_AUTO_TEST_CASE(a_second_shutdown_ends_as_well)
 {
     // Some mutexes do nothing in a program with one thread, so a second thread exists. If the shutdown locked such a

@@ -46,24 +46,6 @@ BOOST_AUTO_TEST_CASE(late_shorter_extension_bounds_a_majority_with_its_node)
     BOOST_TEST(holder_counts() == "010");
 }
 
-BOOST_AUTO_TEST_CASE(lease_ends_before_late_requests_can_break_the_majority)
-{
-    locker locks(env->shared_backend());
-    auto held = run_coro(io(), locks.acquire("k", {.ttl = ttl}));
-    ready();
-    nodes[c]->next(operation::extend, step::hold_unknown());
-    run_coro(io(), held.extend(1500ms));
-    disconnect(a);
-    run_coro(io(), held.extend(60s));
-    BOOST_TEST((held.expires_at() <= lease_clock::now() + 1500ms));
-    nodes[c]->deliver();
-    pass_time(1500ms);
-    BOOST_TEST(!held.held());
-    locker others(env->shared_backend());
-    reconnect(a);
-    BOOST_TEST(run_coro(io(), others.try_acquire("k")).has_value());
-}
-
 BOOST_AUTO_TEST_CASE(extension_is_not_bounded_if_its_majority_has_no_late_request)
 {
     const auto claim = grant_claim();
@@ -131,18 +113,6 @@ BOOST_AUTO_TEST_CASE(refused_or_unsent_extension_bounds_nothing)
     disconnect(a);
     extend(claim, 60s);
     BOOST_TEST((claim->late_ttl() == never));
-}
-
-BOOST_AUTO_TEST_CASE(unanswered_extension_bounds_the_next)
-{
-    locker locks(env->shared_backend());
-    auto held = run_coro(io(), locks.acquire("k", {.ttl = ttl}));
-    ready();
-    for (const auto& node : nodes)
-        node->next(operation::extend, step::hold_unknown());
-    COLOCK_THROWS(extend_error, errc::outcome_unknown, (run_coro(io(), held.extend(1500ms)), 0));
-    run_coro(io(), held.extend(60s));
-    BOOST_TEST((held.expires_at() <= lease_clock::now() + 1500ms));
 }
 
 BOOST_AUTO_TEST_CASE(new_round_has_no_late_requests)
