@@ -69,16 +69,6 @@ COLOCK_CONTRACT_CASE(adapter, without_ttl_nothing_is_purged, &capabilities::no_t
     env.release_held(claim);
 }
 
-COLOCK_CONTRACT_CASE(adapter, purge_removes_at_most_its_limit, &capabilities::list, &capabilities::expires)
-{
-    for (int i = 0; i < 5; ++i)
-        env.grant(env.exclusive("k" + std::to_string(i), env.short_ttl()));
-    env.pass_time(env.short_ttl());
-    BOOST_TEST(env.purge(2).size() <= 2U);
-    BOOST_TEST(env.purge().size() <= 5U);
-    BOOST_TEST(env.purge().empty());
-}
-
 COLOCK_CONTRACT_CASE(adapter, purge_reports_each_expired_lock_once, &capabilities::list, &capabilities::expires)
 {
     const bool shared = env.capabilities().shared;

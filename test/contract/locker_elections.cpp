@@ -79,6 +79,11 @@ COLOCK_CONTRACT_CASE(locker, leader_is_named, &capabilities::lists_fence)
     const auto mine = env.make_locker({.owner = "me", .host = "here"}), other = env.make_other_locker();
     const election candidate(mine, "k", {.comment = "why"}), watched(other, "k");
     BOOST_TEST(!run_coro(env.io(), watched.leader()).has_value());
+    if (env.capabilities().shared) {
+        auto reader = run_coro(env.io(), mine.acquire("k", {.mode = lock_mode::shared}));
+        BOOST_TEST(!run_coro(env.io(), watched.leader()).has_value());
+        run_coro(env.io(), reader.release(on_failure::raise));
+    }
     auto change = testing::start(env.io(), watched.next_leader(0));
     auto held = run_coro(env.io(), candidate.campaign());
     pass_slowly_until(env, [&] { return change.done(); });

@@ -112,20 +112,6 @@ COLOCK_CONTRACT_CASE(locker, waiters_of_a_locker_are_served_in_order)
     BOOST_TEST(order == expected, boost::test_tools::per_element());
 }
 
-COLOCK_CONTRACT_CASE(locker, fences_grow, &capabilities::fence)
-{
-    const auto mine = env.make_locker(), other = env.make_other_locker();
-    std::uint64_t last = 0;
-    for (int i = 0; i < 3; ++i) {
-        for (const auto* by : {&mine, &other}) {
-            auto lock = run_coro(env.io(), by->acquire("k"));
-            BOOST_TEST(lock.fence() > last);
-            last = lock.fence();
-            run_coro(env.io(), lock.release());
-        }
-    }
-}
-
 COLOCK_CONTRACT_CASE(locker, bad_input_is_refused)
 {
     const auto locker = env.make_locker();

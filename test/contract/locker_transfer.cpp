@@ -1,11 +1,7 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #include "locker_helpers.hpp"
 
-#include <colock/fence_gate.hpp>
-
-#include <optional>
 #include <string>
-#include <utility>
 #include <vector>
 
 namespace colock::contract {
@@ -92,19 +88,6 @@ COLOCK_CONTRACT_CASE(locker, a_lock_that_moves_stays_in_its_group, &capabilities
     }
 }
 
-COLOCK_CONTRACT_CASE(locker, ticket_can_be_adopted_once, &capabilities::tickets)
-{
-    const auto mine = env.make_locker(), other = env.make_other_locker();
-    auto held = run_coro(env.io(), mine.acquire("k"));
-    const auto ticket = run_coro(env.io(), held.detach());
-    auto adopted = run_coro(env.io(), mine.adopt(ticket));
-    BOOST_TEST((failure_of<create_error>(env, mine.adopt(ticket)) == errc::not_held));
-    BOOST_TEST((failure_of<create_error>(env, other.adopt(ticket)) == errc::not_held));
-    BOOST_TEST(run_coro(env.io(), adopted.is_locked()));
-    run_coro(env.io(), adopted.release(on_failure::raise));
-    BOOST_TEST((failure_of<create_error>(env, mine.adopt(ticket)) == errc::not_held));
-}
-
 COLOCK_CONTRACT_CASE(locker, one_of_several_concurrent_adoptions_succeeds, &capabilities::tickets)
 {
     const auto mine = env.make_locker(), other = env.make_other_locker();
@@ -123,25 +106,6 @@ COLOCK_CONTRACT_CASE(locker, one_of_several_concurrent_adoptions_succeeds, &capa
     }
     BOOST_TEST_REQUIRE(adopted.size() == 1U);
     run_coro(env.io(), adopted.front().release(on_failure::raise));
-}
-
-COLOCK_CONTRACT_CASE(locker, a_detached_lock_expires, &capabilities::tickets, &capabilities::expires)
-{
-    const auto locker = env.make_locker();
-    auto held = run_coro(env.io(), locker.acquire("k", {.ttl = env.short_ttl(), .renewal = renewal::automatic}));
-    const auto ticket = run_coro(env.io(), held.detach());
-    env.pass_time(env.short_ttl());
-    BOOST_TEST((failure_of<create_error>(env, locker.adopt(ticket)) == errc::not_held));
-    BOOST_TEST(!is_taken(env, locker, "k"));
-}
-
-COLOCK_CONTRACT_CASE(locker, a_detached_lock_can_be_broken, &capabilities::tickets, &capabilities::list)
-{
-    const auto mine = env.make_locker(), other = env.make_other_locker();
-    auto held = run_coro(env.io(), mine.acquire("k"));
-    const auto ticket = run_coro(env.io(), held.detach());
-    BOOST_TEST(run_coro(env.io(), other.break_lock("k")).size() == 1U);
-    BOOST_TEST((failure_of<create_error>(env, other.adopt(ticket)) == errc::not_held));
 }
 
 COLOCK_CONTRACT_CASE(locker, a_detached_lock_outlives_its_locker, &capabilities::tickets)
@@ -238,23 +202,6 @@ COLOCK_CONTRACT_CASE(locker, an_adopted_lock_is_renewed, &capabilities::tickets)
     run_coro(env.io(), adopted.release(on_failure::raise));
 }
 
-COLOCK_CONTRACT_CASE(locker, a_lock_of_a_semaphore_moves, &capabilities::tickets, &capabilities::semaphore)
-{
-    const auto mine = env.make_locker(), other = env.make_other_locker();
-    const acquire_options two{.mode = lock_mode::shared, .max_holders = 2};
-    auto first = run_coro(env.io(), mine.acquire("k", two)), second = run_coro(env.io(), mine.acquire("k", two));
-    const auto ticket = run_coro(env.io(), first.detach());
-    auto adopted = run_coro(env.io(), other.adopt(ticket));
-    BOOST_TEST(adopted.mode() == lock_mode::shared);
-    BOOST_TEST(second.held());
-    BOOST_TEST(!run_coro(env.io(), other.try_acquire("k", two)));
-    run_coro(env.io(), adopted.release(on_failure::raise));
-    auto third = run_coro(env.io(), other.try_acquire("k", two));
-    BOOST_TEST(third.has_value());
-    run_coro(env.io(), second.release(on_failure::raise));
-    run_coro(env.io(), third->release(on_failure::raise));
-}
-
 COLOCK_CONTRACT_CASE(locker, a_lock_without_ttl_can_be_adopted, &capabilities::tickets, &capabilities::no_ttl)
 {
     const auto mine = env.make_locker(), other = env.make_other_locker();
@@ -280,28 +227,6 @@ COLOCK_CONTRACT_CASE(locker, a_body_may_detach_its_lock, &capabilities::tickets)
     auto adopted = run_coro(env.io(), locker.adopt(ticket));
     BOOST_TEST(adopted.held());
     run_coro(env.io(), adopted.release(on_failure::raise));
-}
-
-COLOCK_CONTRACT_CASE(
-    locker, previous_holder_of_a_detached_lock_is_rejected_by_the_fence, &capabilities::tickets, &capabilities::fence)
-{
-    const auto mine = env.make_locker(), other = env.make_other_locker();
-    fence_gate gate;
-    auto held = run_coro(env.io(), mine.acquire("k"));
-    const auto stale = held.fence();
-    BOOST_TEST(gate.admit("k", stale));
-    auto adopted = run_coro(env.io(), other.adopt(run_coro(env.io(), held.detach())));
-    BOOST_TEST(gate.admit("k", adopted.fence()));
-    BOOST_TEST(!gate.admit("k", stale));
-    run_coro(env.io(), adopted.release(on_failure::raise));
-}
-
-COLOCK_CONTRACT_CASE(locker, a_lock_that_is_lost_is_not_detached, &capabilities::tickets, &capabilities::expires)
-{
-    const auto locker = env.make_locker();
-    auto held = run_coro(env.io(), locker.acquire("k", {.ttl = env.short_ttl()}));
-    env.pass_time(env.short_ttl());
-    BOOST_TEST((failure_of<error>(env, held.detach()) == errc::not_held));
 }
 
 COLOCK_CONTRACT_CASE(locker, invalid_ticket_is_refused, &capabilities::tickets)
