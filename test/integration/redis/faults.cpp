@@ -164,50 +164,6 @@ BOOST_AUTO_TEST_CASE(refused_subscription_leads_to_polling)
                    [](const auto& each) { return each.find("poll") != std::string::npos; }) == 1);
 }
 
-BOOST_AUTO_TEST_CASE(a_demoted_master_does_not_answer_not_held)
-{
-    redis_server server;
-    redis_server elsewhere;
-    client_side client({.url = server.url(), .operation_timeout = 2s});
-    const auto exclusive = driver::exclusive("k");
-    const auto reader = driver::shared("s");
-    client.test_driver.grant(exclusive);
-    client.test_driver.grant(reader);
-    const auto port = std::to_string(elsewhere.port());
-    BOOST_TEST(server({"REPLICAOF", "127.0.0.1", port}) == "OK");
-    // Waits until the server has replaced its data with that of the other server, which has no locks.
-    for (int i = 0; i < 100 && server({"EXISTS", "{colock}:k"}) == "1"; ++i)
-        client.run_for(100ms);
-    BOOST_TEST(server({"EXISTS", "{colock}:k"}) == "0");
-
-    // The operations run concurrently, because each of them lasts until its deadline.
-    std::vector<running<failure_ptr>> refused;
-    const auto begin = [&]<class Outcome>(asio::awaitable<Outcome> operation) {
-        refused.push_back(start(client.io, [](auto under_way) -> asio::awaitable<failure_ptr> {
-            const auto outcome = co_await std::move(under_way);
-            co_return outcome.error;
-        }(std::move(operation))));
-    };
-    auto& backend = client.test_driver.backend();
-    for (const claim_ptr claim : {exclusive, reader}) {
-        begin(backend.is_valid(claim));
-        begin(backend.extend(claim, 10s));
-        begin(backend.release(claim, release_guarantee::released));
-    }
-    begin(backend.create(sent_now(driver::exclusive("k"))));
-    begin(backend.create(sent_now(driver::shared("s"))));
-    for (auto& each : refused) {
-        const auto error = each.get(client.io);
-        BOOST_TEST_REQUIRE(error);
-        BOOST_TEST(error->code == errc::unavailable);
-    }
-
-    // After the server has become a master again, it is used again.
-    BOOST_TEST(server({"REPLICAOF", "NO", "ONE"}) == "OK");
-    auto later = start(client.io, client.test_driver.backend().is_valid(exclusive));
-    BOOST_TEST(!later.get(client.io).valid);
-}
-
 BOOST_AUTO_TEST_CASE(without_memory_locks_are_still_extended_and_released)
 {
     redis_server server;

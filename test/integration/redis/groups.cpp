@@ -134,19 +134,6 @@ BOOST_AUTO_TEST_CASE(broken_locks_leave_the_index_and_held_ones_stay)
     BOOST_TEST(f.test_driver->break_key("d").size() == 1U);
 }
 
-BOOST_AUTO_TEST_CASE(lock_is_not_held_if_its_index_cannot_be_written)
-{
-    served f;
-    f.raw({"SET", index_name, "another program's"});
-    const auto alone = member("a"), reader = member("b", lock_mode::shared);
-    BOOST_TEST((f.test_driver->create(alone).status == create_status::failed));
-    BOOST_TEST((f.test_driver->create(reader).status == create_status::failed));
-    BOOST_TEST((f.test_driver->create_all({member("c"), member("d")}).status == create_status::failed));
-    for (const auto* key : {"a", "b", "c", "d"})
-        BOOST_TEST(f.raw({"EXISTS", std::string("{colock}:") + key}) == "0");
-    BOOST_TEST(f.raw({"GET", index_name}) == "another program's");
-}
-
 BOOST_AUTO_TEST_CASE(adoption_that_is_refused_leaves_the_reader_its_time)
 {
     served f;

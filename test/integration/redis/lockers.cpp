@@ -192,39 +192,6 @@ BOOST_AUTO_TEST_CASE(many_threads_and_a_quorum_with_a_bad_link_add_up)
         BOOST_TEST(server({"KEYS", "{colock}:*"}).empty());
 }
 
-BOOST_AUTO_TEST_CASE(many_threads_and_many_cuts_add_up)
-{
-    redis_server server;
-    redis_faulty_proxy between(server.port());
-    constexpr int workers = 24;
-    constexpr int rounds = 15;
-    std::array<std::atomic<int>, 4> inside{};
-    std::atomic<int> overlaps{0};
-    asio::thread_pool pool(3);
-    locker locks(redis::make_adapter(pool.get_executor(), {.url = between.url()}), eager());
-    const auto work = [&](int worker) -> asio::awaitable<void> {
-        for (int round = 0; round < rounds; ++round) {
-            const auto key = static_cast<std::size_t>(worker + round) % inside.size();
-            co_await locks.with_lock(std::to_string(key), {.ttl = 60s}, [&](lock&) -> asio::awaitable<void> {
-                overlaps += ++inside[key] == 1 ? 0 : 1;
-                asio::steady_timer pause(co_await asio::this_coro::executor, 1ms);
-                co_await pause.async_wait(asio::use_awaitable);
-                --inside[key];
-            });
-            auto reader = co_await locks.acquire("r", {.ttl = 60s, .mode = lock_mode::shared});
-            co_await reader.release();
-        }
-    };
-    const auto report = run_under_cuts(pool, between, locks, workers, work);
-    BOOST_TEST(report.clean());
-    BOOST_TEST(overlaps == 0);
-    BOOST_TEST(between.cuts() > 3);
-    BOOST_TEST(locks.stats().grants == static_cast<std::uint64_t>(2 * workers * rounds));
-    check_balance(locks.stats());
-    const auto left = server({"KEYS", "*"});
-    BOOST_TEST((left.empty() || left == "{colock}#fence\n"), left);
-}
-
 BOOST_AUTO_TEST_SUITE_END()
 
 } // namespace colock::testing

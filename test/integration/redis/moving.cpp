@@ -53,20 +53,6 @@ BOOST_AUTO_TEST_CASE(adoption_without_acceptable_fence_is_in_doubt)
     f.test_driver->release_held(next);
 }
 
-BOOST_AUTO_TEST_CASE(another_programs_key_is_never_adopted)
-{
-    served f;
-    const auto held = driver::exclusive("k"), next = driver::exclusive("k"), reader = driver::shared("k");
-    f.test_driver->grant(held);
-    const auto ticket = f.test_driver->export_ticket(held);
-    f.test_driver->release_held(held);
-    f.raw({"LPUSH", "{colock}:k", "x"});
-    BOOST_TEST((f.test_driver->adopt(ticket, next).status == create_status::busy));
-    BOOST_TEST((f.test_driver->adopt('s' + ticket, reader).status == create_status::busy));
-    BOOST_TEST(f.raw({"TYPE", "{colock}:k"}) == "list");
-    f.raw({"DEL", "{colock}:k"});
-}
-
 BOOST_AUTO_TEST_CASE(a_server_without_memory_refuses_an_adoption_and_nothing_has_changed)
 {
     served f;

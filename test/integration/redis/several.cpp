@@ -87,24 +87,6 @@ BOOST_AUTO_TEST_CASE(several_without_acceptable_fences_are_released)
     f.test_driver->grant_all(all);
 }
 
-BOOST_AUTO_TEST_CASE(several_with_a_foreign_key_are_refused_as_a_whole)
-{
-    served f;
-    const auto all = eight();
-    f.raw({"LPUSH", "{colock}:k7", "x"});
-    const auto outcome = f.test_driver->create_all(all);
-    BOOST_TEST_REQUIRE((outcome.status == create_status::failed));
-    BOOST_TEST(outcome.refusal.error->code == errc::misconfigured_backend);
-    BOOST_TEST(outcome.refusal.error->detail.find("WRONGTYPE") != std::string::npos);
-    BOOST_TEST(f.raw({"TYPE", "{colock}:k7"}) == "list");
-    f.raw({"DEL", "{colock}:k7"});
-    check_none_stored(f, all);
-    f.raw({"DEL", "{colock}#fence"});
-    f.raw({"LPUSH", "{colock}#fence", "x"});
-    BOOST_TEST((f.test_driver->create_all(all).status == create_status::failed));
-    check_none_stored(f, all);
-}
-
 BOOST_AUTO_TEST_CASE(a_server_without_memory_refuses_several_and_nothing_is_taken)
 {
     served f;

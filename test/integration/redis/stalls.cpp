@@ -134,21 +134,6 @@ BOOST_AUTO_TEST_CASE(silent_connection_is_replaced_at_once)
     BOOST_TEST(client.events->reconnections == 1);
 }
 
-BOOST_AUTO_TEST_CASE(server_silent_from_the_start_is_retried)
-{
-    redis_server server;
-    redis_faulty_proxy between(server.port());
-    client_side client({.url = between.url(),
-        .operation_timeout = 20s,
-        .connect_timeout = 500ms,
-        .idle_timeout = std::chrono::milliseconds::max(),
-        .health_interval = 100ms});
-    // The first connection never receives an answer.
-    between.cut_at("HELLO", loss::delayed_reply);
-    client.test_driver.grant(driver::exclusive("k"));
-    BOOST_TEST(between.cuts() == 1);
-}
-
 BOOST_AUTO_TEST_CASE(mute_server_is_left_after_connect_timeout)
 {
     asio::io_context io;

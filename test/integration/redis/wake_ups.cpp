@@ -99,18 +99,6 @@ BOOST_AUTO_TEST_CASE(a_writer_that_gives_up_wakes_the_readers_that_it_kept_out)
     env.test_driver.release_held(reader);
 }
 
-BOOST_AUTO_TEST_CASE(a_reader_that_was_alone_wakes_a_writer)
-{
-    const auto reader = driver::shared("k", 0, 60s);
-    env.test_driver.grant(reader);
-    const auto writer = driver::exclusive("k");
-    auto waiting = env.test_driver.start_acquire(writer);
-    wait_for_subscription(waiting);
-    env.test_driver.release_held(reader);
-    BOOST_TEST(waiting.get(env.io) > 0u);
-    env.test_driver.release_held(writer);
-}
-
 BOOST_AUTO_TEST_CASE(batched_releases_wake_the_waiters_of_each_key)
 {
     std::vector<plain_claim_ptr> held;
