@@ -3,11 +3,8 @@
 #include "support/driver.hpp"
 #include "support/faulty_proxy.hpp"
 #include "support/toxiproxy.hpp"
-#include "support/toxiproxy_faults.hpp"
 #include "support/virtual_fixture.hpp"
 
-#include <algorithm>
-#include <functional>
 #include <string>
 #include <vector>
 
@@ -30,25 +27,6 @@ struct failing_link : mongo_fixture
         run(run(made.acquire("warm")).release(on_failure::raise));
         return made;
     }
-    /// Starts an operation that is carried out, but whose reply is lost. Returns when the link works again.
-    template <class T>
-    running<T> lose_reply(
-        toxiproxy& link, const std::function<running<T>()>& begin, const std::function<bool()>& is_carried_out)
-    {
-        link.add("lost", "timeout", "downstream", R"({"timeout":0})");
-        auto under_way = begin();
-        until(is_carried_out);
-        link.enable(false);
-        link.remove("lost");
-        link.enable(true);
-        return under_way;
-    }
-    /// Returns whether the key is held, and will be for at least `span`.
-    [[nodiscard]] bool is_held(const std::string& key, std::chrono::milliseconds span = 0ms) const
-    {
-        const auto held = holders_at(server->port(), span);
-        return std::ranges::find(held, key) != held.end();
-    }
     void check_settled(const locker& by)
     {
         until([&] { return by.stats().settling == 0; });
@@ -61,32 +39,6 @@ struct failing_link : mongo_fixture
 
 BOOST_FIXTURE_TEST_SUITE(mongo_links, failing_link, *boost::unit_test::precondition(has_mongodb))
 
-BOOST_AUTO_TEST_CASE(an_operation_whose_reply_is_lost_has_an_unknown_outcome_and_is_settled)
-{
-    toxiproxy link(server->port());
-    const auto ours = add_linked(link.port());
-    {
-        auto acquiring = lose_reply<lock>(
-            link, [&] { return start(io, ours.acquire("k", {.retry = retry_policy::never()})); },
-            [&] { return is_held("k"); });
-        COLOCK_THROWS(create_error, errc::outcome_unknown, acquiring.get(io));
-        check_settled(ours);
-    }
-    {
-        auto held = run(ours.acquire("k"));
-        auto extending =
-            lose_reply<void>(link, [&] { return start(io, held.extend(1h)); }, [&] { return is_held("k", 30min); });
-        COLOCK_THROWS(extend_error, errc::outcome_unknown, extending.get(io));
-        BOOST_TEST(held.held());
-        run(held.extend(1min));
-        auto releasing = lose_reply<void>(
-            link, [&] { return start(io, held.release(on_failure::raise)); }, [&] { return !is_held("k"); });
-        COLOCK_THROWS(release_error, errc::outcome_unknown, releasing.get(io));
-        check_settled(ours);
-    }
-    run(run(ours.acquire("k")).release(on_failure::raise));
-}
-
 BOOST_AUTO_TEST_CASE(only_commands_for_locks_are_sent_after_connecting)
 {
     faulty_proxy link(server->port());
@@ -95,84 +47,6 @@ BOOST_AUTO_TEST_CASE(only_commands_for_locks_are_sent_after_connecting)
     for (int i = 0; i < 3; ++i)
         run(run(ours.acquire("k")).release(on_failure::raise));
     BOOST_TEST(link.cuts() == 0);
-}
-
-BOOST_AUTO_TEST_CASE(a_lock_outlives_a_fault_that_is_shorter_than_its_lease)
-{
-    for (const auto& each : toxiproxy_faults) {
-        BOOST_TEST_CONTEXT(each.name)
-        {
-            toxiproxy link(server->port());
-            const auto ours = add_linked(link.port(), 1s), theirs = add();
-            auto held = run(ours.acquire("k", {.ttl = 1h}));
-            auto waiting = start(io, theirs.acquire("k", {.retry = retry_policy::fixed(1h)}));
-            each.set(link, true);
-            BOOST_CHECK_THROW(run(held.extend(1h)), extend_error);
-            BOOST_TEST(held.held());
-            BOOST_TEST(!waiting.done());
-            each.set(link, false);
-            until([&] {
-                try {
-                    run(held.extend(1h));
-                    return true;
-                } catch (const extend_error&) {
-                    return false;
-                }
-            });
-            BOOST_TEST(!waiting.done());
-            run(held.release(on_failure::raise));
-            auto next = waiting.get(io);
-            BOOST_TEST(next.fence() > held.fence());
-            run(next.release(on_failure::raise));
-            check_settled(ours);
-        }
-    }
-}
-
-BOOST_AUTO_TEST_CASE(a_lock_is_lost_by_a_fault_that_is_longer_than_its_lease)
-{
-    for (const auto& each : toxiproxy_faults) {
-        BOOST_TEST_CONTEXT(each.name)
-        {
-            toxiproxy link(server->port());
-            const auto ours = add_linked(link.port(), 1s), theirs = add();
-            // The first use takes longer than later ones, and must not use up the ttl.
-            run(run(ours.acquire("unused")).release(on_failure::raise));
-            auto held = run(ours.acquire("k", {.ttl = 2s}));
-            auto losing = start(io, held.lost());
-            auto waiting = start(io, theirs.acquire("k", {.retry = retry_policy::fixed(10ms)}));
-            each.set(link, true);
-            BOOST_TEST((losing.get(io) == lost_reason::expired));
-            // The next holder was not granted the lock before the first holder had noticed the loss.
-            BOOST_TEST(!waiting.done());
-            auto next = waiting.get(io);
-            BOOST_TEST(next.fence() > held.fence());
-            each.set(link, false);
-            BOOST_CHECK_THROW(run(held.release(on_failure::raise)), release_error);
-            BOOST_TEST(run(next.is_locked()));
-            run(next.release(on_failure::raise));
-            check_settled(ours);
-        }
-    }
-}
-
-BOOST_AUTO_TEST_CASE(a_waiter_behind_a_fault_is_granted_what_is_released_meanwhile)
-{
-    for (const auto& each : toxiproxy_faults) {
-        BOOST_TEST_CONTEXT(each.name)
-        {
-            toxiproxy link(server->port());
-            const auto ours = add_linked(link.port(), 500ms), theirs = add();
-            auto held = run(theirs.acquire("k", {.ttl = 1h}));
-            auto waiting = start(io, ours.acquire("k", {.retry = retry_policy::fixed(1h)}));
-            until([&] { return ours.stats().busy >= 2; });
-            each.set(link, true);
-            run(held.release(on_failure::raise));
-            each.set(link, false);
-            run(waiting.get(io).release(on_failure::raise));
-            check_settled(ours);
-        }
-    }
 }
 
 namespace {

@@ -3,13 +3,8 @@
 #include "support/no_free_descriptors.hpp"
 #include "support/peer.hpp"
 #include "support/print.hpp"
-#include "support/process.hpp"
 #include "support/virtual_fixture.hpp"
 
-#include <colock/testing/remote_contract.hpp>
-
-#include <boost/asio/co_spawn.hpp>
-#include <boost/asio/detached.hpp>
 #include <boost/asio/ip/tcp.hpp>
 
 #include <cerrno>
@@ -21,11 +16,7 @@
 
 namespace colock::testing {
 
-namespace {
-
 using namespace std::string_literals;
-
-} // namespace
 
 BOOST_FIXTURE_TEST_SUITE(mongo_lockers, mongo_fixture, *boost::unit_test::precondition(has_mongodb))
 
@@ -87,29 +78,6 @@ BOOST_AUTO_TEST_CASE(a_server_that_turns_requests_away_is_asked_again, *boost::u
         run(run(ours.acquire("k")).release(on_failure::raise));
     }
     BOOST_TEST(event_log->suspensions == 0);
-}
-
-BOOST_AUTO_TEST_CASE(many_create_the_same_new_key_at_once_and_one_is_granted)
-{
-    std::vector<locker> all;
-    for (int i = 0; i < 10; ++i)
-        all.push_back(add());
-    for (const auto& each : all)
-        run(run(each.acquire("warm")).release());
-    for (int key = 0; key < 20; ++key) {
-        std::vector<running<std::optional<lock>>> asked;
-        for (const auto& each : all)
-            asked.push_back(start(io, each.try_acquire(std::to_string(key))));
-        int granted = 0;
-        std::vector<lock> held;
-        for (auto& each : asked) {
-            if (auto got = each.get(io)) {
-                ++granted;
-                held.push_back(std::move(*got));
-            }
-        }
-        BOOST_TEST(granted == 1);
-    }
 }
 
 BOOST_AUTO_TEST_CASE(document_of_a_held_lock_does_not_grow_with_refused_attempts)
@@ -251,63 +219,6 @@ BOOST_AUTO_TEST_CASE(operations_wait_for_a_free_connection)
         each.get(io);
 }
 
-BOOST_AUTO_TEST_CASE(no_thread_is_started)
-{
-    // A sanitizer may have started a thread of its own.
-    const auto before = threads_of_this_process();
-    const auto ours = add();
-    std::vector<running<void>> all;
-    for (int i = 0; i < 32; ++i)
-        all.push_back(start(io, [](locker by, std::string key) -> asio::awaitable<void> {
-            auto held = co_await by.acquire(key);
-            co_await held.release();
-        }(ours, std::to_string(i % 8))));
-    for (auto& each : all)
-        each.get(io);
-    BOOST_TEST(threads_of_this_process() == before);
-}
-
-BOOST_AUTO_TEST_CASE(a_context_may_go_at_any_time)
-{
-    // The context ends while the primary is looked for, the server is checked, and locks are acquired, waited for,
-    // handed over and released.
-    for (int handlers = 1; handlers < 400; handlers += 13) {
-        asio::io_context gone;
-        const locker ours(mongo::make_adapter(gone.get_executor(), options()));
-        const locker theirs(mongo::make_adapter(gone.get_executor(), options()));
-        for (int i = 0; i < 4; ++i)
-            asio::co_spawn(
-                gone,
-                [](locker by) -> asio::awaitable<void> {
-                    for (;;) {
-                        auto held = co_await by.acquire("k");
-                        co_await held.extend(1min);
-                        co_await held.release();
-                    }
-                }(i % 2 == 0 ? ours : theirs),
-                asio::detached);
-        for (int i = 0; i < handlers; ++i)
-            gone.run_one_for(10ms);
-    }
-}
-
-BOOST_AUTO_TEST_CASE(repeated_create_renews_the_lease)
-{
-    const auto by = mongo::make_adapter(io.get_executor(), options());
-    for (const auto mode : {lock_mode::exclusive, lock_mode::shared}) {
-        const claim_ptr asked(new claim({.key = "k", .mode = mode, .max_holders = 1, .ttl = 1min}));
-        BOOST_TEST((run(by->create(asked)).status == create_status::granted));
-        contract::pass_real_time(io, 4s);
-        const auto renewed = lease_clock::now();
-        BOOST_TEST((run(by->create(asked)).status == create_status::granted));
-        const auto held = run(by->listing({.filter = {.key = "k"}})).locks;
-        BOOST_TEST_REQUIRE(held.size() == 1U);
-        // The first lease would end 4 s earlier.
-        BOOST_TEST((held[0].remaining.value() + (lease_clock::now() - renewed) > 58s));
-        BOOST_TEST((run(by->release(asked, release_guarantee::released)).status == release_status::released));
-    }
-}
-
 BOOST_AUTO_TEST_CASE(a_check_of_a_server_is_not_disturbed_by_a_purge)
 {
     const auto purging = add();
@@ -320,24 +231,6 @@ BOOST_AUTO_TEST_CASE(a_check_of_a_server_is_not_disturbed_by_a_purge)
         run(run(add().acquire("k")).release(on_failure::raise));
     done = true;
     purges.get(io);
-}
-
-BOOST_AUTO_TEST_CASE(process_paused_beyond_its_lease_has_lost_the_lock)
-{
-    const auto ours = add(), theirs = add();
-    // The first use takes longer than later ones, and must not use up the ttl.
-    run(run(ours.acquire("unused")).release(on_failure::raise));
-    auto held = run(ours.acquire("k", {.ttl = 500ms}));
-    // The other process continues meanwhile.
-    asio::io_context other;
-    const locker awake(mongo::make_adapter(other.get_executor(), options()));
-    auto next = run_coro(other, awake.acquire("k"));
-    BOOST_TEST(!held.held());
-    BOOST_CHECK_THROW(run(held.extend(1min)), extend_error);
-    BOOST_TEST(next.fence() > held.fence());
-    BOOST_CHECK_THROW(run(held.release(on_failure::raise)), release_error);
-    BOOST_TEST(run_coro(other, next.is_locked()));
-    run_coro(other, next.release(on_failure::raise));
 }
 
 BOOST_AUTO_TEST_CASE(lack_of_descriptors_is_named_as_the_cause, *boost::unit_test::precondition(may_lack_descriptors))

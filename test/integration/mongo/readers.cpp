@@ -12,10 +12,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
-#include <optional>
 #include <set>
 #include <string>
-#include <utility>
 #include <vector>
 
 namespace colock::testing {
@@ -222,58 +220,6 @@ BOOST_AUTO_TEST_CASE(readers_with_different_ttls_expire_each_at_its_time)
     std::ranges::sort(left);
     BOOST_TEST((left == std::vector<std::chrono::hours>{1h, 2h, 3h}));
     release(held);
-}
-
-BOOST_AUTO_TEST_CASE(semaphore_grants_as_many_as_have_room)
-{
-    const acquire_options how{.mode = lock_mode::shared, .max_holders = 10};
-    std::vector<running<std::optional<lock>>> tried;
-    for (int i = 0; i < 30; ++i)
-        tried.push_back(start(io, ours.try_acquire("k", how)));
-    std::vector<lock> held;
-    for (auto& each : tried) {
-        if (auto got = each.get(io))
-            held.push_back(*std::move(got));
-    }
-    BOOST_TEST(held.size() == 10U);
-    BOOST_TEST(run(ours.list({.key = "k"})).size() == 10U);
-    // The other claims wait, and each is granted in the end.
-    std::vector<running<lock>> waiting;
-    for (int i = 0; i < 25; ++i)
-        waiting.push_back(start(io, ours.acquire("k", how)));
-    while (!held.empty()) {
-        release(held);
-        held.clear();
-        until([&] {
-            return std::ranges::all_of(waiting, [](const auto& each) { return each.done(); }) ||
-                   std::ranges::count_if(waiting, [](const auto& each) { return each.done(); }) >= 10;
-        });
-        BOOST_TEST(run(ours.list({.key = "k"})).size() <= 10U);
-        std::erase_if(waiting, [&](running<lock>& each) {
-            if (!each.done())
-                return false;
-            held.push_back(each.get(io));
-            return true;
-        });
-    }
-    BOOST_TEST(waiting.empty());
-}
-
-BOOST_AUTO_TEST_CASE(readers_behind_a_writer_are_granted_when_it_has_left)
-{
-    const auto theirs = add();
-    auto held = run(theirs.acquire("k"));
-    std::vector<running<lock>> waiting;
-    for (int i = 0; i < 40; ++i)
-        waiting.push_back(start(io, ours.acquire("k", {.mode = lock_mode::shared})));
-    until([&] { return ours.stats().busy >= 40; });
-    run(held.release(on_failure::raise));
-    std::vector<lock> readers;
-    for (auto& each : waiting)
-        readers.push_back(each.get(io));
-    BOOST_TEST(run(ours.list({.key = "k"})).size() == readers.size());
-    release(readers);
-    BOOST_TEST(holders_at(server->port()).empty());
 }
 
 BOOST_AUTO_TEST_CASE(release_of_readers_tells_each_whether_it_was_held)
