@@ -7,7 +7,6 @@
 #include <optional>
 #include <string>
 #include <utility>
-#include <vector>
 
 namespace colock::testing {
 namespace {
@@ -50,30 +49,6 @@ BOOST_AUTO_TEST_CASE(context_runs_out_of_work_after_a_held_lock_was_dropped)
         const auto ours = add_with_short_timeouts();
         const auto held = run(ours.acquire("k"));
         server->kill();
-    }
-    check_context_runs_out_of_work();
-}
-
-BOOST_AUTO_TEST_CASE(context_runs_out_of_work_after_a_waiter_was_dropped)
-{
-    {
-        const auto holder = add_with_short_timeouts();
-        const auto held = run(holder.acquire("k"));
-        const auto ours = add_with_short_timeouts();
-        const auto waiting = start(io, ours.acquire("k", {.retry = within(1s)}));
-        until([&] { return nodes().size() == 2; });
-        server->kill();
-        until([&] { return waiting.done(); });
-    }
-    check_context_runs_out_of_work();
-}
-
-BOOST_AUTO_TEST_CASE(context_runs_out_of_work_though_no_server_ever_was_there)
-{
-    server->kill();
-    {
-        const auto ours = add_with_short_timeouts();
-        COLOCK_THROWS(create_error, errc::unavailable, run(ours.acquire("k", {.retry = retry_policy::never()})));
     }
     check_context_runs_out_of_work();
 }

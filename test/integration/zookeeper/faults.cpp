@@ -43,19 +43,6 @@ BOOST_AUTO_TEST_CASE(lock_and_queue_position_survive_a_lost_connection)
     check_end();
 }
 
-BOOST_AUTO_TEST_CASE(release_during_a_waiters_disconnection_wakes_it_after_reconnect)
-{
-    auto held = run(add().acquire("k"));
-    auto waiter = queue_and_watch(add_linked(10s));
-    link.refuse(true);
-    until([&] { return events->suspensions == 1; });
-    run(held.release(on_failure::raise));
-    BOOST_TEST(!waiter.done());
-    link.refuse(false);
-    run(waiter.get(io).release(on_failure::raise));
-    check_end();
-}
-
 /// A watch is set again at every reconnect, while the driver still has the old one. The server reports that the
 /// predecessor still exists, so the waiters do not have to check.
 BOOST_AUTO_TEST_CASE(waiters_are_woken_after_many_reconnects_and_leave_nothing_behind)
@@ -79,42 +66,6 @@ BOOST_AUTO_TEST_CASE(waiters_are_woken_after_many_reconnects_and_leave_nothing_b
     run(held.release(on_failure::raise));
     for (auto& each : waiting)
         run(each.get(io).release(on_failure::raise));
-    check_end();
-}
-
-BOOST_AUTO_TEST_CASE(a_lock_outlives_a_black_hole_that_is_shorter_than_its_session)
-{
-    auto& holder = add_linked(9s);
-    auto held = run(holder.acquire("k"));
-    auto waiter = queue(add());
-    link.silence(true);
-    until([&] { return events->suspensions == 1; });
-    link.silence(false);
-    run(held.extend(20s));
-    BOOST_TEST(held.held());
-    BOOST_TEST(!waiter.done());
-    run(held.release(on_failure::raise));
-    run(waiter.get(io).release(on_failure::raise));
-    check_end();
-}
-
-BOOST_AUTO_TEST_CASE(holder_behind_a_silent_link_is_notified_before_the_next_grant)
-{
-    auto& holder = add_linked(2s);
-    const auto held = run(holder.acquire("k"));
-    seen.on_grant(held);
-    auto loss_event = start(io, held.lost());
-    auto waiter = queue(add());
-    link.silence(true);
-    BOOST_TEST((loss_event.get(io) == lost_reason::session));
-    BOOST_TEST(!waiter.done());
-    auto next = waiter.get(io);
-    seen.on_grant(next);
-    seen.on_release(held);
-    link.silence(false);
-    run(next.release(on_failure::raise));
-    seen.on_release(next);
-    run(acquire_and_release(holder, seen));
     check_end();
 }
 
@@ -267,22 +218,6 @@ BOOST_AUTO_TEST_CASE(waiter_checks_its_own_node_after_a_reconnect)
         run(cut_off.is_locked("k"));
     BOOST_TEST(!waiter.done());
     run(taken.release(on_failure::raise));
-    run(waiter.get(io).release(on_failure::raise));
-    check_end();
-}
-
-BOOST_AUTO_TEST_CASE(waiter_enqueues_again_after_its_node_was_removed)
-{
-    auto held = run(add().acquire("k"));
-    const auto before = nodes();
-    auto waiter = queue(add());
-    client administrator(server->port(), 6s, {.chroot = chroot()});
-    administrator.connect();
-    for (const auto& each : nodes()) {
-        if (std::ranges::find(before, each) == before.end())
-            BOOST_TEST(administrator.remove(each.substr(chroot().size() + 1)).ok());
-    }
-    run(held.release(on_failure::raise));
     run(waiter.get(io).release(on_failure::raise));
     check_end();
 }

@@ -62,22 +62,6 @@ struct inspected_server : one_server
 
 BOOST_FIXTURE_TEST_SUITE(zookeeper_lockers, one_server)
 
-BOOST_AUTO_TEST_CASE(processes_are_granted_in_the_order_of_their_calls)
-{
-    auto held = run(add().acquire("k"));
-    auto second = queue(add()), third = queue(add());
-    const auto fence = held.fence();
-    run(held.release());
-    auto next = second.get(io);
-    BOOST_TEST(next.fence() > fence);
-    BOOST_TEST(!third.done());
-    run(next.release());
-    auto last = third.get(io);
-    BOOST_TEST(last.fence() > next.fence());
-    run(last.release());
-    check_end();
-}
-
 BOOST_AUTO_TEST_CASE(url_options_take_effect)
 {
     const auto url = zookeeper_url(server->port()) + chroot() +
@@ -88,27 +72,6 @@ BOOST_AUTO_TEST_CASE(url_options_take_effect)
     BOOST_TEST_REQUIRE(found.size() == 1U);
     BOOST_TEST(found.front().starts_with(chroot() + "/k/_c_"), found.front());
     run(held.release(on_failure::raise));
-    check_end();
-}
-
-BOOST_AUTO_TEST_CASE(holder_is_notified_of_session_expiry_and_continues_in_a_new_session)
-{
-    auto& one = add();
-    auto held = run(one.acquire("k"));
-    auto waiting = queue(add());
-    auto loss_event = start(io, held.lost());
-    const auto sessions = sessions_of(server->port(), chroot());
-    BOOST_TEST_REQUIRE(sessions.size() == 2U);
-    // All sessions end, so the waiter has to enqueue again.
-    for (const auto each : sessions)
-        end_session(server->port(), each);
-    BOOST_TEST((loss_event.get(io) == lost_reason::session));
-    BOOST_TEST(!held.held());
-    auto next = waiting.get(io);
-    BOOST_TEST(run(next.is_locked()));
-    run(next.release(on_failure::raise));
-    auto again = run(one.acquire("k"));
-    run(again.release(on_failure::raise));
     check_end();
 }
 
@@ -139,25 +102,6 @@ BOOST_AUTO_TEST_CASE(all_lost_nodes_are_removed_when_their_session_is_resumed)
     server->start();
     until([&] { return sessions_of(server->port(), chroot()).empty(); });
     by.check_not_held(lost.back());
-}
-
-BOOST_AUTO_TEST_CASE(earlier_holder_waits_like_other_claims)
-{
-    auto &one = add(), &two = add(), &three = add();
-    for (auto* const each : {&one, &two, &three})
-        run(run(each->acquire("k")).release(on_failure::raise));
-    auto held = run(one.acquire("k"));
-    auto waiter = start(io, two.acquire("k"));
-    until([&] { return waiter.done() || two.stats().busy > 0; });
-    BOOST_TEST(!waiter.done());
-    BOOST_TEST(!run(three.try_acquire("k")).has_value());
-    BOOST_TEST(nodes().size() == 2U);
-    const auto fence = held.fence();
-    run(held.release());
-    auto next = waiter.get(io);
-    BOOST_TEST(next.fence() > fence);
-    run(next.release());
-    check_end();
 }
 
 /// A pair is an acquire and a release. Two handlers of the caller send the requests, two read the replies, and one

@@ -9,7 +9,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
-#include <utility>
 #include <vector>
 
 namespace colock::testing {
@@ -67,61 +66,36 @@ BOOST_FIXTURE_TEST_SUITE(zookeeper_many_waiters, waiter_fixture)
 
 BOOST_AUTO_TEST_CASE(waiter_whose_node_was_removed_enqueues_again)
 {
-    auto held = run(add().acquire("k"));
-    const auto before = nodes();
-    auto waiting = start_waiter(add_linked(10s), with_poll({}, 200ms));
-    const auto own = added_node(before);
-    remove(own);
-    until([&] { return nodes().size() == 2; });
-    BOOST_TEST(added_node(before) != own);
-    BOOST_TEST(!waiting.done());
-    run(held.release());
-    auto next = waiting.get(io);
-    BOOST_TEST(next.held());
-    run(next.release(on_failure::raise));
+    // A waiter for a semaphore is notified of each change of the folder.
+    for (const auto& options : {with_poll({}, 200ms), with_poll(one_place, 1h)}) {
+        auto held = run(add().acquire("k", options));
+        const auto before = nodes();
+        auto waiting = start_waiter(add_linked(10s), options);
+        const auto own = added_node(before);
+        remove(own);
+        until([&] { return nodes().size() == 2; });
+        BOOST_TEST(added_node(before) != own);
+        BOOST_TEST(!waiting.done());
+        run(held.release(on_failure::raise));
+        run(waiting.get(io).release(on_failure::raise));
+    }
 }
 
 BOOST_AUTO_TEST_CASE(waiter_is_granted_at_its_next_poll_after_the_watch_event_was_lost)
 {
-    auto held = run(add().acquire("k"));
-    const auto predecessor = nodes().front();
-    auto waiting = start_waiter(add_linked(10s), with_poll({}, 300ms));
-    // At least one poll has found no change.
-    run_for(500ms);
-    link.lose_messages(predecessor);
-    run(held.release());
-    auto next = waiting.get(io);
-    BOOST_TEST(next.held());
-    BOOST_TEST(link.messages_lost() == 1);
-    BOOST_TEST(events->suspensions == 0);
-    run(next.release(on_failure::raise));
-}
-
-BOOST_AUTO_TEST_CASE(waiter_for_a_semaphore_is_granted_at_its_next_poll_after_the_watch_event_was_lost)
-{
-    auto held = run(add().acquire("k", one_place));
-    auto waiting = start_waiter(add_linked(10s), with_poll(one_place, 300ms));
-    run_for(500ms);
-    link.lose_messages(chroot() + '/' + bucket_of("k") + "/k");
-    run(held.release());
-    auto next = waiting.get(io);
-    BOOST_TEST(next.held());
-    BOOST_TEST(link.messages_lost() == 1);
-    BOOST_TEST(events->suspensions == 0);
-    run(next.release(on_failure::raise));
-}
-
-BOOST_AUTO_TEST_CASE(semaphore_waiter_whose_node_was_removed_enqueues_again)
-{
-    auto held = run(add().acquire("k", one_place));
-    const auto before = nodes();
-    auto waiting = start_waiter(add_linked(10s), with_poll(one_place, 1h));
-    const auto own = added_node(before);
-    remove(own);
-    until([&] { return nodes().size() == 2; });
-    BOOST_TEST(added_node(before) != own);
-    run(held.release());
-    BOOST_TEST(waiting.get(io).held());
+    int lost = 0;
+    for (const auto& options : {acquire_options{}, one_place}) {
+        auto held = run(add().acquire("k", options));
+        const auto watched = options.max_holders == 0 ? nodes().front() : chroot() + '/' + bucket_of("k") + "/k";
+        auto waiting = start_waiter(add_linked(10s), with_poll(options, 300ms));
+        // At least one poll has found no change.
+        run_for(500ms);
+        link.lose_messages(watched);
+        run(held.release(on_failure::raise));
+        run(waiting.get(io).release(on_failure::raise));
+        BOOST_TEST(link.messages_lost() == ++lost);
+        BOOST_TEST(events->suspensions == 0);
+    }
 }
 
 BOOST_AUTO_TEST_CASE(poll_of_a_waiter_does_not_list_the_folder)

@@ -207,21 +207,6 @@ BOOST_AUTO_TEST_CASE(more_watches_than_a_packet_takes_cut_no_connection)
     BOOST_TEST((one.events->changed == std::vector{std::string()}));
 }
 
-BOOST_AUTO_TEST_CASE(many_cuts_in_a_row_do_no_harm)
-{
-    faulty_proxy link(shared_zookeeper());
-    client one(link.port(), 10s);
-    one.connect();
-    const auto id = one.zk_session->life().id();
-    for (int i = 1; i <= 10; ++i) {
-        link.refuse(true);
-        one.until([&] { return one.events->suspensions == i; });
-        link.refuse(false);
-        one.connect();
-        BOOST_TEST(one.zk_session->life().id() == id);
-    }
-}
-
 BOOST_AUTO_TEST_CASE(unanswered_request_is_resolved_in_the_same_session)
 {
     faulty_proxy link(shared_zookeeper());
