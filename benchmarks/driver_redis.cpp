@@ -34,9 +34,7 @@ asio::awaitable<void> repeat_pairs(
         acquire.push("INCR", "{colock}#fence");
         co_await connection.async_exec(acquire, granted, asio::deferred);
         release.clear();
-        // The second key never exists. The script deletes it if it has nothing else to write, so that a replica refuses
-        // the script.
-        release.push("EVALSHA", script.digest(), 2, name, "{colock}#probe", token);
+        release.push("EVALSHA", script.digest(), 1, name, token);
         co_await connection.async_exec(release, released, asio::deferred);
         if (!std::get<0>(released) || std::get<0>(released).value() != 1)
             throw std::runtime_error("the driver's loop has lost a lock");

@@ -92,8 +92,8 @@ private:
         auto pair = std::move(first);
         in_flight_.pop_front();
         if (pair.waits_for == count) {
-            connection_.add_command({"EVALSHA", digest_, "2", lock_key(pair.key), "{colock}#probe",
-                std::string_view(pair.value).substr(0, 32)});
+            connection_.add_command(
+                {"EVALSHA", digest_, "1", lock_key(pair.key), std::string_view(pair.value).substr(0, 32)});
             pair.waits_for = release;
             in_flight_.push_back(std::move(pair));
             return;

@@ -171,7 +171,7 @@ threaded_program driver_program(const workload& load, const std::string& value)
                         acquire.push("INCR", "{colock}#fence");
                         co_await kept->exec(acquire, granted);
                         release.clear();
-                        release.push("EVALSHA", script.digest(), 2, name, "{colock}#probe", value.substr(0, 32));
+                        release.push("EVALSHA", script.digest(), 1, name, value.substr(0, 32));
                         co_await kept->exec(release, released);
                     }
                     counted.pairs += done;

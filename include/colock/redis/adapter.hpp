@@ -40,6 +40,7 @@ struct credentials
 {
     /// Empty: the user `default`.
     std::string user{};
+    /// Password or token. If it is empty, there are no credentials (`errc::access_denied`).
     std::string password{};
     /// When the server stops accepting them. A connection that is open then needs new ones before. Default: never.
     std::chrono::system_clock::time_point valid_until = std::chrono::system_clock::time_point::max();

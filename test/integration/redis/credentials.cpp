@@ -88,7 +88,7 @@ BOOST_AUTO_TEST_CASE(each_connection_asks_for_credentials)
     redis_server server;
     add_user(server, "app", "one");
     close_default_user(server);
-    source given({{.user = "app", .password = "one"}});
+    source given(std::vector<redis::credentials>{{.user = "app", .password = "one"}});
     client_side client({.url = server.url(), .credentials = given.function()});
     const auto holder = driver::exclusive("k");
     client.test_driver.grant(holder);
@@ -296,7 +296,7 @@ BOOST_AUTO_TEST_CASE(master_that_sentinels_name_gets_the_credentials)
     add_user(server, "app", "one");
     close_default_user(server);
     const sentinel names(server.port());
-    source given({{.user = "app", .password = "one"}});
+    source given(std::vector<redis::credentials>{{.user = "app", .password = "one"}});
     client_side client({.url = "redis+sentinel://" + names.address() + "/main", .credentials = given.function()});
     const auto claim = driver::exclusive("k");
     client.test_driver.grant(claim);
