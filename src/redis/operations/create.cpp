@@ -15,11 +15,14 @@ namespace colock::inline v0::redis::detail {
 
 namespace {
 
+/// Returns the remaining time of the holder. Another program may have stored any time, so it is clamped.
 lease_clock::duration remaining_of(const reply& milliseconds_left)
 {
+    using std::chrono::milliseconds;
+    constexpr auto longest = std::chrono::duration_cast<milliseconds>(lease_clock::duration::max()).count();
     // In its last millisecond a key has 0 ms left, but 0 means "unknown" here.
-    return std::chrono::milliseconds(
-        milliseconds_left.number >= 0 ? std::max<std::int64_t>(milliseconds_left.number, 1) : 0);
+    return milliseconds(
+        milliseconds_left.number >= 0 ? std::clamp<std::int64_t>(milliseconds_left.number, 1, longest) : 0);
 }
 
 } // namespace
