@@ -36,7 +36,6 @@ authentication::authentication(const asio::any_io_executor& strand, remote::clie
 
 void authentication::request(handler done)
 {
-    stop();
     done_ = std::move(done);
     const auto number = ++number_;
     const auto self = owner_.keep(*this);
@@ -128,27 +127,26 @@ void authentication::schedule_renewal()
 
 void authentication::renew()
 {
-    const auto connection = connection_;
-    request([this, connection](const failure_ptr& failure) {
-        connection_ = connection;
+    request([this](const failure_ptr& failure) {
         if (failure)
             renewal_failed(failure->detail);
         else
-            send_new(connection);
+            send_new();
     });
 }
 
-void authentication::send_new(const std::shared_ptr<server_connection>& connection)
+void authentication::send_new()
 {
     boost::redis::request commands;
     push_auth(commands, user_, password_);
-    connection->exec(std::move(commands), [self = owner_.keep(*this), connection](const reply_list& replies) {
-        if (self->connection_ != connection)
-            return;
-        if (replies[0].is_error())
-            return self->renewal_failed(refusal(replies[0])->detail);
-        self->on_accepted();
-    });
+    connection_->exec(
+        std::move(commands), [self = owner_.keep(*this), connection = connection_](const reply_list& replies) {
+            if (self->connection_ != connection)
+                return;
+            if (replies[0].is_error())
+                return self->renewal_failed(refusal(replies[0])->detail);
+            self->on_accepted();
+        });
 }
 
 /// The connection remains usable until the server closes it, so the renewal is tried again.

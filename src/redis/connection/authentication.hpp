@@ -52,7 +52,8 @@ private:
     void on_accepted();
     void schedule_renewal();
     void renew();
-    void send_new(const std::shared_ptr<server_connection>& connection);
+    /// Sends the credentials that were given last.
+    void send_new();
     void renewal_failed(const std::string& reason);
 
     remote::client_base& owner_;

@@ -129,7 +129,9 @@ BOOST_AUTO_TEST_CASE(open_connections_get_new_credentials_before_the_old_ones_ex
     run_until(client.io, [&] {
         return std::ranges::all_of(connections_of(server), [](const auto& each) { return each.second == "new"; });
     });
+    // Four fifths of the validity have passed.
     BOOST_TEST((system_clock::now() < expires));
+    BOOST_TEST((system_clock::now() > expires - 2s));
     const auto after = connections_of(server);
     BOOST_TEST_REQUIRE(after.size() == 2U);
     BOOST_TEST(after[0].first == before[0].first);
@@ -271,6 +273,22 @@ BOOST_AUTO_TEST_CASE(close_does_not_wait_for_credentials)
     // Nothing keeps the context running.
     client.io.restart();
     BOOST_TEST(client.io.run_for(10s) < 100U);
+    BOOST_TEST(client.io.stopped());
+}
+
+BOOST_AUTO_TEST_CASE(renewal_does_not_keep_the_context_running)
+{
+    redis_server server;
+    add_user(server, "app", "one");
+    close_default_user(server);
+    source given({{.user = "app", .password = "one", .valid_until = system_clock::now() + 1h},
+        {.user = "app", .password = "one", .valid_until = system_clock::now() + 1h}});
+    client_side client({.url = server.url(), .credentials = given.function(), .idle_timeout = 50ms});
+    const auto claim = driver::exclusive("k");
+    client.test_driver.grant(claim);
+    client.test_driver.release_held(claim);
+    client.io.restart();
+    client.io.run_for(20s);
     BOOST_TEST(client.io.stopped());
 }
 
