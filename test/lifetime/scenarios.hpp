@@ -35,12 +35,6 @@ enum class call_form : unsigned char
     async_function,
 };
 
-/// With a Boost below 1.86, a coroutine that is cancelled before its first step throws out of io_context::run().
-constexpr bool may_start_cancelled(call_form how)
-{
-    return BOOST_VERSION >= 108600 || how == call_form::async_function;
-}
-
 inline std::ostream& operator<<(std::ostream& out, call_form how)
 {
     return out << (how == call_form::awaitable ? "awaitable" : "async function");
@@ -59,6 +53,8 @@ struct scenario_run
     int completions = 0;
     error_code result;
     bool ended_elsewhere = false;
+    /// Whether the coroutine that awaits the operation has begun.
+    bool has_begun = false;
     /// Shared with each handler that is neither invoked nor destroyed.
     std::shared_ptr<int> live_handlers = std::make_shared<int>();
     /// Another locker on the same store. It acts as another process.
@@ -91,7 +87,8 @@ struct scenario_run
     template <class T>
     void spawn(asio::awaitable<T> started)
     {
-        const auto wrapper = [](asio::awaitable<T> inner) -> asio::awaitable<void> {
+        const auto wrapper = [](scenario_run& self, asio::awaitable<T> inner) -> asio::awaitable<void> {
+            self.has_begun = true;
             co_await asio::this_coro::reset_cancellation_state(asio::enable_total_cancellation());
             // A granted lock is released when this frame is destroyed.
             if constexpr (std::is_void_v<T>)
@@ -99,7 +96,7 @@ struct scenario_run
             else
                 static_cast<void>(co_await std::move(inner));
         };
-        asio::co_spawn(callers_context ? *callers_context : env.io(), wrapper(std::move(started)),
+        asio::co_spawn(callers_context ? *callers_context : env.io(), wrapper(*this, std::move(started)),
             asio::bind_cancellation_slot(cancel.slot(), coded{this, live_handlers}));
     }
 
@@ -203,6 +200,12 @@ bool one_step(const scenario_of<Run>& tested, Run& run)
         return false;
     tested.external_events[run.next_event++](run);
     return true;
+}
+
+/// With a Boost below 1.86, a coroutine that is cancelled before its first step throws out of io_context::run().
+[[nodiscard]] inline bool may_be_cancelled(const scenario_run& run, call_form how)
+{
+    return BOOST_VERSION >= 108600 || how == call_form::async_function || run.has_begun;
 }
 
 template <class Run>
