@@ -23,14 +23,16 @@ remote/adapter      util net remote/policy remote/requests
 memory              util
 quorum              util net remote
 redis               util net remote quorum
-redis/operations    util net remote redis/url redis/settings redis/reply redis/failures redis/scripts redis/pipeline
-redis/pubsub        util net remote redis/url redis/settings redis/reply redis/failures redis/scripts redis/pipeline redis/connection
-redis/connection    util net remote redis/url redis/settings redis/reply redis/failures redis/scripts redis/pipeline
-redis/pipeline      util net remote redis/url redis/settings redis/reply redis/failures redis/scripts
-redis/scripts       util redis/url redis/settings
-redis/failures      util net remote redis/url redis/settings redis/reply
+redis/cluster       util net remote redis/url redis/slot redis/settings redis/reply redis/failures redis/scripts redis/pipeline redis/operations redis/client
+redis/operations    util net remote redis/url redis/slot redis/settings redis/reply redis/failures redis/scripts redis/pipeline
+redis/pubsub        util net remote redis/url redis/slot redis/settings redis/reply redis/failures redis/scripts redis/pipeline redis/connection
+redis/connection    util net remote redis/url redis/slot redis/settings redis/reply redis/failures redis/scripts redis/pipeline
+redis/pipeline      util net remote redis/url redis/slot redis/settings redis/reply redis/failures redis/scripts
+redis/scripts       util redis/url redis/slot redis/settings
+redis/failures      util net remote redis/url redis/slot redis/settings redis/reply
 redis/reply         util
-redis/settings      util net remote redis/url
+redis/settings      util net remote redis/url redis/slot
+redis/slot
 redis/url           util net
 zookeeper               util net remote
 zookeeper/operations    util net remote zookeeper/url zookeeper/settings zookeeper/layout zookeeper/driver zookeeper/recipe zookeeper/session

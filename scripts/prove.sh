@@ -4,8 +4,8 @@
 #
 #   scripts/prove.sh BACKEND [--minutes N] [--seed S] [--sabotage NAME] [OPTION]...
 #
-# BACKEND is redis, sentinel (a master, a replica and a Sentinel), quorum (five masters), zookeeper (an ensemble of
-# three), mongodb, mongodb_native or ferretdb. The servers are started for the run, on free ports of 127.0.0.1.
+# BACKEND is redis, redis-cluster (three masters, each with a replica), sentinel (a master, a replica and a Sentinel),
+# quorum (five masters), zookeeper (an ensemble of three), mongodb, mongodb_native or ferretdb. The servers are started for the run, on free ports of 127.0.0.1.
 #
 #   --minutes N        duration (default: 1; with a sabotage 0.3)
 #   --seed S           seed of all random choices (default: random; it is printed)
@@ -44,7 +44,7 @@ done
 # The program starts its own servers, because it stops and restarts them. scripts/servers.sh sets the variables that it
 # needs for this.
 case $backend in
-redis | sentinel | quorum) servers=() ;;
+redis | redis-cluster | sentinel | quorum) servers=() ;;
 zookeeper | mongodb | mongodb_native | ferretdb) servers=("$backend") ;;
 *)
     echo "prove: error: unknown backend '$backend'; see --help" >&2

@@ -1,13 +1,15 @@
 #!/usr/bin/env bash
 # Runs a command while the named servers run.
 #
-#   scripts/servers.sh run [redis|zookeeper|mongodb|mongodb_native|ferretdb]... -- COMMAND...
+#   scripts/servers.sh run [redis|redis_cluster|zookeeper|mongodb|mongodb_native|ferretdb]... -- COMMAND...
 #
 # Each named server is a child process of this script, on a free port of 127.0.0.1, with its files in a temporary
 # folder. The servers are stopped when the command ends. If the address of a server is in the environment already, that
 # server is used:
 #
 #   COLOCK_TEST_REDIS      redis://127.0.0.1:PORT, a server that is shared by tests
+#   COLOCK_TEST_REDIS_CLUSTER  redis+cluster://127.0.0.1:PORT,127.0.0.1:PORT, six servers that are shared by tests: see
+#                          scripts/redis_cluster.sh
 #   COLOCK_TEST_ZOOKEEPER  zookeeper://127.0.0.1:PORT, the same; with a tick time of 500 ms
 #   COLOCK_TEST_MONGODB    mongodb://127.0.0.1:PORT, the same; not set if no server is installed. mongodb_native and
 #                          ferretdb, other servers that scripts/setup.sh can build, are always started, and set the
@@ -41,13 +43,13 @@ fail() {
     exit 1
 }
 
-usage='usage: scripts/servers.sh run [redis|zookeeper|mongodb|mongodb_native|ferretdb]... -- COMMAND...'
+usage='usage: scripts/servers.sh run [redis|redis_cluster|zookeeper|mongodb|mongodb_native|ferretdb]... -- COMMAND...'
 [ "${1:-}" = run ] || fail "$usage"
 shift
 servers=()
 while [ $# -gt 0 ] && [ "$1" != -- ]; do
     case $1 in
-    redis | zookeeper | mongodb | mongodb_native | ferretdb) servers+=("$1") ;;
+    redis | redis_cluster | zookeeper | mongodb | mongodb_native | ferretdb) servers+=("$1") ;;
     *) fail "unknown server '$1'; $usage" ;;
     esac
     shift
@@ -87,6 +89,9 @@ launch_redis() {
 }
 redis_answers() { [ "$(ask "$1" 'PING\r\n')" = +PONG ]; }
 
+launch_redis_cluster() { exec "$colock_root/scripts/redis_cluster.sh" "$1" "$2"; }
+redis_cluster_answers() { [ -e "$folder/ready" ]; }
+
 launch_zookeeper() {
     printf '%s\n' "dataDir=$2/data" "clientPort=$1" clientPortAddress=127.0.0.1 tickTime=500 maxClientCnxns=0 \
         admin.enableServer=false extendedTypesEnabled=true '4lw.commands.whitelist=*' >"$2/server.cfg"
@@ -101,6 +106,15 @@ launch_mongodb() {
     exec "$COLOCK_MONGODB_SERVER" --port "$1" --storage-path "$2/data" $COLOCK_MONGODB_OPTIONS
 }
 mongodb_answers() { { exec {socket}<>"/dev/tcp/127.0.0.1/$1"; } 2>/dev/null && exec {socket}>&-; }
+
+# url_of NAME PORT
+url_of() {
+    if [ "$1" = redis_cluster ]; then
+        echo "redis+cluster://127.0.0.1:$2,127.0.0.1:$(($2 + 1))"
+    else
+        echo "$1://127.0.0.1:$2"
+    fi
+}
 
 # start NAME VARIABLE: starts a server and exports its address in VARIABLE
 #
@@ -120,7 +134,7 @@ start() {
                 sleep 0.1
                 kill -0 "$child" 2>/dev/null || break
                 children+=("$child")
-                export "$2=$1://127.0.0.1:$port" "$2_ID=$child" "$2_FOLDER=$folder"
+                export "$2=$(url_of "$1" "$port")" "$2_ID=$child" "$2_FOLDER=$folder"
                 say "$1 at ${!2}"
                 return 0
             fi

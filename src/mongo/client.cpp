@@ -5,6 +5,7 @@
 #include "mongo/operations/batch.hpp"
 #include "mongo/operations/batchable_operation.hpp"
 #include "mongo/operations/shared_read.hpp"
+#include "util/strand.hpp"
 
 #include <colock/token.hpp>
 
@@ -25,7 +26,7 @@ constexpr auto max_batch_wait = std::chrono::milliseconds(2);
 struct client::parts final : runtime
 {
     parts(const asio::any_io_executor& executor, client& owner, std::weak_ptr<contact> reports)
-        : runtime(executor, std::move(reports)),
+        : runtime(colock::detail::new_strand(executor), std::move(reports)),
           current_primary(strand, owner, owner.config_, reporter, [&owner] { owner.queue_.flush_soon(); }),
           releases(strand, owner, owner.config_, reporter, current_primary, owner.sources(), owner.waiting_),
           batch_timer(strand)

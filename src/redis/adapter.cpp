@@ -2,6 +2,8 @@
 #include <colock/redis/adapter.hpp>
 
 #include "redis/client.hpp"
+#include "redis/cluster/cluster.hpp"
+#include "redis/cluster/cluster_listing.hpp"
 #include "redis/operations/claim_state.hpp"
 #include "redis/operations/names.hpp"
 #include "redis/operations/operations.hpp"
@@ -22,10 +24,25 @@ class redis_adapter final : public remote::adapter_base<client>
 {
 public:
     using adapter_base::adapter_base;
+    ~redis_adapter() override
+    {
+        if (cluster_)
+            cluster_->retire();
+    }
+
+    [[nodiscard]] static std::shared_ptr<redis_adapter> make(const asio::any_io_executor& executor, settings config)
+    {
+        auto result = adapter_base::make<redis_adapter>(executor, std::move(config));
+        if (result->config().cluster())
+            result->cluster_ = cluster::make(executor, result->get_client().shared());
+        return result;
+    }
 
     [[nodiscard]] adapter_traits traits() const noexcept override
     {
         const bool standard = !config().plain();
+        // The locks of a group, or of one request, may be on several masters.
+        const bool one_step = standard && !cluster_;
         return {.name = "redis",
             .capabilities = {.shared = standard,
                 .semaphore = standard,
@@ -33,9 +50,9 @@ public:
                 .fence = standard,
                 .list = true,
                 .events = true,
-                .create_all = standard,
-                .groups = standard,
-                .extends_groups = standard,
+                .create_all = one_step,
+                .groups = one_step,
+                .extends_groups = one_step,
                 .tickets = true},
             .limits = limits()};
     }
@@ -74,7 +91,7 @@ public:
 
     void start_create_all(std::vector<claim_ptr> claims, completion<create_all_outcome> done) override
     {
-        if (config().plain()) {
+        if (config().plain() || cluster_) {
             adapter::start_create_all(std::move(claims), std::move(done));
             return;
         }
@@ -105,8 +122,13 @@ public:
     void start_wait(claim_ptr claim, lease_clock::time_point, completion<wait_outcome> done) override
     {
         auto& state = state_of(*claim);
-        if (!state.source)
-            state.source.emplace(get_client().watch(lock_key(config(), claim->key()).text()));
+        const auto channel = lock_key(config(), claim->key()).text();
+        const auto owner = cluster_ ? cluster_->client_for(slot_of(channel)) : nullptr;
+        auto& server = owner ? *owner : get_client();
+        // In a cluster, the slot may have another owner since the last wait.
+        if (!state.source || state.watched_server != &server)
+            state.source.emplace(server.watch(channel));
+        state.watched_server = &server;
         if (!state.source->wait(*claim, done))
             done(wait_outcome{});
     }
@@ -141,7 +163,7 @@ public:
     void start_group(
         std::string id, group_action action, std::chrono::milliseconds ttl, completion<group_outcome> done) override
     {
-        if (config().plain())
+        if (config().plain() || cluster_)
             adapter::start_group(std::move(id), action, ttl, std::move(done));
         else
             get_client().submit(make_group_action(get_client(), std::move(id), action, ttl, std::move(done)));
@@ -171,13 +193,31 @@ public:
 
     void start_listing(listing_request request, completion<list_outcome> done) override
     {
-        const auto from = request.cursor.empty() ? 0 : colock::detail::read_number(request.cursor);
-        if (auto failure = refuse_listing(request, from.has_value()))
+        const auto from = request.cursor.empty() || cluster_ ? 0 : colock::detail::read_number(request.cursor);
+        const bool has_position = cluster_ ? is_cluster_cursor(request.cursor) : from.has_value();
+        if (auto failure = refuse_listing(request, has_position))
             done({.error = std::move(failure)});
         else if (request.action == listing_action::purge && config().plain())
             done({});
+        else if (cluster_ && !request.filter.key)
+            start_cluster_listing(cluster_, get_client(), request, std::move(done));
         else
             get_client().submit(make_listing(get_client(), std::move(request), from.value_or(0), std::move(done)));
+    }
+
+    void start_close(lease_clock::duration deadline, completion<close_outcome> done) override
+    {
+        if (cluster_)
+            cluster_->close(deadline, std::move(done));
+        else
+            adapter_base::start_close(deadline, std::move(done));
+    }
+    void cancel_close() noexcept override
+    {
+        if (cluster_)
+            cluster_->cancel_close();
+        else
+            adapter_base::cancel_close();
     }
 
 private:
@@ -199,15 +239,16 @@ private:
             return make_failure(errc::unsupported, "listing needs a prefix; set options::prefix, or ask for one key");
         return has_position ? nullptr : colock::detail::not_a_cursor(traits().name);
     }
+
+    /// Null if the URL names no cluster.
+    std::shared_ptr<cluster> cluster_;
 };
 
 } // namespace detail
 
 std::shared_ptr<adapter> make_adapter(asio::any_io_executor executor, options settings)
 {
-    using detail::redis_adapter;
-    return redis_adapter::make<redis_adapter>(
-        executor, detail::settings(detail::take_url_options(std::move(settings))));
+    return detail::redis_adapter::make(executor, detail::settings(detail::take_url_options(std::move(settings))));
 }
 
 } // namespace colock::inline v0::redis

@@ -32,7 +32,7 @@ std::shared_ptr<adapter> make_by_url(
 constinit const url_backend by_url{
     .schemes = {"redis", "rediss"},
     .forms = "redis://host:port, rediss://host:port, redis+unix:///path, redis+sentinel://host:port/master, "
-             "redis+quorum://host,host,host",
+             "redis+cluster://host,host, redis+quorum://host,host,host",
     .make = make_by_url,
 };
 

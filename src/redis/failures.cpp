@@ -42,6 +42,12 @@ bool is_noscript(const reply& answer) noexcept
     return answer.is_error() && error_word(answer.text) == "NOSCRIPT";
 }
 
+bool is_redirection(const reply& answer) noexcept
+{
+    const auto word = answer.is_error() ? error_word(answer.text) : std::string_view();
+    return word == "MOVED" || word == "ASK";
+}
+
 namespace {
 
 /// Tells whether a command of a script was refused for lack of rights. Such errors lack the NOPERM prefix. Servers
@@ -145,8 +151,8 @@ std::string_view remedy(std::string_view error) noexcept
         {"OOM", "the server is out of memory: raise maxmemory or free some"},
         {"WRONGTYPE", "another program uses this key, or one of colock's own keys: use another prefix"},
         {"MISCONF", "the server cannot save its data and refuses writes: repair its disk"},
-        {"CROSSSLOT", "in a cluster, give a prefix with braces, so that all keys share a slot"},
-        {"MOVED", "Redis Cluster is not supported: name a single master"},
+        {"CROSSSLOT", "in a cluster, give a prefix with braces, or write redis+cluster://"},
+        {"MOVED", "the slot of the keys has moved to another master: write redis+cluster://"},
         {"NOPERM", "grant the user the rights that the documentation lists"},
         {"NOAUTH", "give a password"},
         {"WRONGPASS", "correct the user or the password"},

@@ -18,6 +18,8 @@ namespace colock::inline v0::redis::detail {
 
 [[nodiscard]] bool is_readonly(std::string_view error) noexcept;
 [[nodiscard]] bool is_noscript(const reply& answer) noexcept;
+/// Tells whether a node of a cluster has referred the client to another node.
+[[nodiscard]] bool is_redirection(const reply& answer) noexcept;
 
 /// Tells whether the user may not run the command on any key or channel, or the server does not know the command.
 [[nodiscard]] bool is_command_refused(std::string_view error) noexcept;

@@ -21,8 +21,23 @@ using remote::set_member;
 /// Names of the layouts, in the order of the enumerators.
 constexpr std::string_view layouts[] = {"standard", "plain"};
 
+/// Reads `from=to,from=to...`.
+void set_address_map(options& to, const remote::option_text& text)
+{
+    std::map<std::string, std::string> entries;
+    for (const auto entry : remote::split(text.value, ',')) {
+        const auto equals = entry.find('=');
+        if (equals == entry.npos)
+            text.refuse("is not a list of entries such as 10.0.0.1:6379=localhost:7000, with commas between them");
+        if (!entries.emplace(entry.substr(0, equals), entry.substr(equals + 1)).second)
+            text.refuse("has two entries for one address");
+    }
+    remote::store(text, to.address_map, {}, std::move(entries));
+}
+
 constexpr remote::url_option<options> all_options[] = {
     {"prefix", set_member<&options::prefix>},
+    {"address_map", set_address_map},
     {"layout", set_choice<layouts, &options::layout>},
     {"sentinel_user", set_member<&options::sentinel_user>},
     {"sentinel_password", set_member<&options::sentinel_password>},
@@ -99,12 +114,11 @@ location parse_url(std::string_view url)
 
     location result;
     const bool sentinel = scheme == "redis+sentinel" || scheme == "rediss+sentinel";
+    result.cluster = scheme == "redis+cluster" || scheme == "rediss+cluster";
     result.tls = scheme.starts_with("rediss");
-    if (!sentinel && scheme != "redis" && scheme != "rediss")
-        from.refuse(scheme == "redis+cluster" || scheme == "rediss+cluster"
-                        ? "Redis Cluster is not supported: name a single master, or use a quorum of masters"
-                        : "the URL's scheme is none of redis, rediss, redis+unix, redis+sentinel, rediss+sentinel; for "
-                          "redis+quorum, call redis::make_quorum or colock::make_adapter");
+    if (!sentinel && !result.cluster && scheme != "redis" && scheme != "rediss")
+        from.refuse("the URL's scheme is none of redis, rediss, redis+unix, redis+sentinel, rediss+sentinel, "
+                    "redis+cluster, rediss+cluster; for redis+quorum, call redis::make_quorum or colock::make_adapter");
     from.refuse_parameters(option_names());
 
     auto [user, password] = from.credentials();
@@ -115,10 +129,12 @@ location parse_url(std::string_view url)
         parse_sentinels(from, result);
         return result;
     }
-    if (from.host_count() > 1)
-        from.refuse("the URL names several hosts; those are redis+sentinel:// or redis+quorum://");
+    if (from.host_count() > 1 && !result.cluster)
+        from.refuse("the URL names several hosts; those are redis+sentinel://, redis+cluster:// or redis+quorum://");
     result.hosts = from.hosts("6379");
     result.database = parse_database(from, from.path());
+    if (result.cluster && result.database != 0)
+        from.refuse("a cluster has only the database 0; leave the database out");
     return result;
 }
 

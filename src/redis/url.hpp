@@ -17,7 +17,9 @@ using remote::endpoint;
 struct location
 {
     bool tls = false;
-    /// The server, or the Sentinels if `master` is set.
+    /// The hosts are nodes of a cluster, on which the other nodes are found.
+    bool cluster = false;
+    /// The server, or the Sentinels if `master` is set, or some nodes of the cluster.
     std::vector<endpoint> hosts{};
     /// Path of a Unix socket. If set, `tls` is false and `hosts` is empty.
     std::string socket_path{};

@@ -1,6 +1,7 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #include "zookeeper/client.hpp"
 
+#include "util/strand.hpp"
 #include "zookeeper/recipe/watches.hpp"
 
 #include <chrono>
@@ -24,7 +25,8 @@ constexpr std::size_t max_in_flight = 1024;
 struct client::parts final : runtime
 {
     parts(const asio::any_io_executor& executor, client& owner, std::weak_ptr<contact> reports)
-        : runtime(executor, std::move(reports)), all_watches(strand, owner, owner.sources(), owner.config().layout),
+        : runtime(colock::detail::new_strand(executor), std::move(reports)),
+          all_watches(strand, owner, owner.sources(), owner.config().layout),
           sessions(strand, owner, owner.config(), reporter, all_watches)
     {
         requests = &sessions;

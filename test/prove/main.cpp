@@ -327,7 +327,7 @@ try {
                            "fail. Each process writes a history into a folder. Exits with 1 if a process has failed.");
     known
         .value("backend", how.backend, "NAME",
-            "redis, sentinel, quorum, zookeeper, mongodb, mongodb_native or ferretdb (default: redis)")
+            "redis, redis-cluster, sentinel, quorum, zookeeper, mongodb, mongodb_native or ferretdb (default: redis)")
         .value("folder", how.folder, "FOLDER", "an empty folder for the histories")
         .value("seconds", how.seconds, "N", "duration (default: 60)", 1, 24 * 3600)
         .value("seed", how.seed, "N", "seed of all random choices (default: random)", 0,

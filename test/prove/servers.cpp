@@ -3,6 +3,7 @@
 
 #include "integration/redis/sentinel.hpp"
 #include "integration/redis/server.hpp"
+#include "integration/redis_cluster/cluster.hpp"
 #include "integration/zookeeper/server.hpp"
 #include "support/in_shared_memory.hpp"
 #include "support/process.hpp"
@@ -415,6 +416,103 @@ private:
     std::size_t selected_ = 0;
 };
 
+/// The six nodes of a Redis Cluster, which write each lock to their disks before they answer. The processes reach each
+/// node through a link, by `redis::options::address_map`.
+class redis_masters final : public servers
+{
+public:
+    std::vector<std::uint16_t> ports() const override
+    {
+        std::vector<std::uint16_t> result;
+        for (std::size_t i = 0; i < redis_cluster::size; ++i)
+            result.push_back(nodes_.node(i).port());
+        return result;
+    }
+    std::string url(const std::vector<std::uint16_t>& links) const override
+    {
+        const auto own = ports();
+        std::string map;
+        for (std::size_t i = 0; i < own.size(); ++i)
+            (map += i == 0 ? "" : ",") += addresses({own[i]}) + '=' + addresses({links.at(i)});
+        return "redis+cluster://" + addresses({links.at(0), links.at(1)}) + "/?address_map=" + map;
+    }
+    std::vector<server_fault> faults(random_numbers& draw) override
+    {
+        const auto select = [this, &draw] {
+            const auto all = nodes_.current_masters();
+            return selected_ = all.at(draw.below(static_cast<std::uint32_t>(all.size())));
+        };
+        const auto await_other = [this] {
+            wait_until([this] { return nodes_.current_masters().size() == redis_cluster::masters; }, "promotion");
+        };
+        return {
+            {.name = "slot moved",
+                .begin =
+                    [this, &draw] {
+                        const auto names = nodes_.keys();
+                        const auto name = names.empty()
+                                              ? std::string("any")
+                                              : names.at(draw.below(static_cast<std::uint32_t>(names.size())));
+                        slot_ = nodes_.slot_of(name);
+                        source_ = nodes_.owner_of(name);
+                        const auto all = nodes_.current_masters();
+                        do
+                            target_ = all.at(draw.below(static_cast<std::uint32_t>(all.size())));
+                        while (target_ == source_);
+                        nodes_.begin_move(slot_, source_, target_);
+                    },
+                .end =
+                    [this] {
+                        nodes_.move_keys(slot_, source_, target_);
+                        nodes_.finish_move(slot_, source_, target_);
+                    }},
+            {.name = "planned failover",
+                .begin = [this, select] { nodes_.fail_over(select()); },
+                .end = [this] { nodes_.wait_until_ok(); }},
+            {.name = "master killed and replaced",
+                .suspended = suspension::locks_and_releases,
+                .keeps_locks = true,
+                .begin = [this, select] { nodes_.node(select()).kill(); },
+                .end = await_other,
+                .repair =
+                    [this] {
+                        nodes_.node(selected_).start();
+                        nodes_.wait_until_ok();
+                    }},
+            {.name = "master stopped and replaced",
+                .suspended = suspension::locks_and_releases,
+                .keeps_locks = true,
+                .begin = [this, select] { nodes_.node(select()).pause(); },
+                .end = await_other,
+                .repair =
+                    [this] {
+                        nodes_.node(selected_).resume();
+                        nodes_.wait_until_ok();
+                    }},
+            {.name = "scripts flushed",
+                .begin =
+                    [this] {
+                        for (const auto each : nodes_.current_masters())
+                            nodes_.node(each)({"SCRIPT", "FLUSH"});
+                    },
+                .end = [] {}},
+        };
+    }
+    std::vector<std::string> residue() override
+    {
+        auto left = nodes_.keys();
+        std::erase_if(left, [](const std::string& key) { return key.starts_with("colock#f{"); });
+        return left;
+    }
+
+private:
+    mutable redis_cluster nodes_{2s, {"--appendonly", "yes", "--appendfsync", "always"}};
+    std::size_t selected_ = 0;
+    std::uint16_t slot_ = 0;
+    std::size_t source_ = 0;
+    std::size_t target_ = 0;
+};
+
 class ensemble final : public server_group<zookeeper_server, 3>
 {
 public:
@@ -520,14 +618,17 @@ std::unique_ptr<servers> start_servers(const std::string& backend, const std::st
         return std::make_unique<one_redis>(sabotage == "unraised_fence");
     if (backend == "sentinel")
         return std::make_unique<replicated_redis>(sabotage == "first_sentinel");
+    if (backend == "redis-cluster")
+        return std::make_unique<redis_masters>();
     if (backend == "quorum")
         return std::make_unique<redis_quorum>();
     if (backend == "zookeeper")
         return std::make_unique<ensemble>();
     if (backend == "mongodb" || backend == "mongodb_native" || backend == "ferretdb")
         return std::make_unique<mongodb>(backend);
-    throw std::runtime_error("unknown backend '" + backend +
-                             "'; known: redis, sentinel, quorum, zookeeper, mongodb, mongodb_native, ferretdb");
+    throw std::runtime_error(
+        "unknown backend '" + backend +
+        "'; known: redis, sentinel, redis-cluster, quorum, zookeeper, mongodb, mongodb_native, ferretdb");
 }
 
 } // namespace prove

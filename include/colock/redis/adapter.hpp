@@ -14,6 +14,7 @@
 
 #include <chrono>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -64,12 +65,21 @@ struct options
     /// - `redis+sentinel://[[user]:password@]host[:port][,host[:port]...]/master[/database]`; default port 26379. User
     ///   and password are those of the master. With `rediss+sentinel://`, the connections to the master and the
     ///   Sentinels use TLS.
+    /// - `redis+cluster://[[user]:password@]host[:port][,host[:port]...]`: the masters of a Redis Cluster, which are
+    ///   found by asking one of the named nodes; default port 6379. User and password are those of each node. With
+    ///   `rediss+cluster://`, all connections use TLS.
     ///
     /// User, password and socket path are percent-decoded.
     std::string url = "redis://127.0.0.1:6379";
-    /// Prefix of the name of every key. Default: `{colock}:`, or nothing with `layout::plain`. In the standard layout
-    /// it must end with a colon. The braces keep all keys in one slot of a cluster. At most 128 bytes, no NUL.
+    /// Prefix of the name of every key. Default: `{colock}:`; `colock:` with `redis+cluster://`; nothing with
+    /// `layout::plain`. In the standard layout it must end with a colon. Braces keep all keys in one slot of a cluster,
+    /// and so on one master. At most 128 bytes, no NUL.
     std::optional<std::string> prefix{};
+    /// Used only with `redis+cluster://`, if the nodes of the cluster have other addresses for this program than for
+    /// each other: containers, NAT. Each key is an address `host:port` that the cluster reports, and its value the
+    /// address to connect to. An address without an entry is used as it is. In a URL, entries are separated by commas:
+    /// `address_map=10.0.0.1:6379=localhost:7000,10.0.0.2:6379=localhost:7001`.
+    std::map<std::string, std::string> address_map{};
     /// Format in which the locks are stored. All processes must use the same layout.
     redis::layout layout = redis::layout::standard;
     /// User name. If the URL also contains a user, it must be the same.
@@ -91,8 +101,9 @@ struct options
     std::string sentinel_user{};
     /// Password for the Sentinels, if they require authentication. Needs a URL with Sentinels.
     std::string sentinel_password{};
-    /// Used only with `rediss:`. The host to be verified is the host in the URL, or the host of the master that
-    /// Sentinel reported.
+    /// Used only with `rediss:`. The host to be verified is the host in the URL, or the host that Sentinel or the
+    /// cluster has reported. `tls_options::server_name` replaces it for all servers: a cluster may report addresses
+    /// while the certificates contain a name.
     tls_options tls{};
     /// Maximum duration of an operation. After it, an operation fails with `errc::unavailable` if it was certainly not
     /// sent, else with `errc::outcome_unknown`. For a quorum, the timeout applies to each node. Default: 5 s; 500 ms
@@ -118,14 +129,14 @@ struct options
     /// `errc::invalid_ttl`. 0 states that clocks never get ahead. Range: 0 to 1 h.
     ///
     /// Default if another server may take over: a tenth of the ttl, at most 250 ms; for example, 10 ms at a ttl of 100
-    /// ms. Another server may take over if the URL names Sentinels, or if INFO has shown replicas or was refused when a
-    /// connection was established. Default otherwise: 0. If a first replica is added later, it is noticed when the next
-    /// connection is established.
+    /// ms. Another server may take over if the URL names Sentinels or a cluster, or if INFO has shown replicas or was
+    /// refused when a connection was established. Default otherwise: 0. If a first replica is added later, it is
+    /// noticed when the next connection is established.
     std::optional<std::chrono::milliseconds> max_clock_lead{};
 };
 
-/// Makes an adapter that stores the locks on one Redis server (6.2 or later), or on the master that a group of
-/// Sentinels reports.
+/// Makes an adapter that stores the locks on one Redis server (6.2 or later), on the master that a group of Sentinels
+/// reports, or on the masters of a Redis Cluster.
 ///
 /// Supports exclusive, shared and semaphore locks with and without ttl, and fencing tokens. A release wakes the
 /// waiters. This function does no I/O: the adapter connects on first use. It uses one connection for commands and,
@@ -134,6 +145,11 @@ struct options
 /// Two holders are impossible as long as the server keeps its memory, and no clock gets ahead by more than
 /// `options::max_clock_lead` during a lease. A clock gets ahead by a step, or because a promoted replica's clock is
 /// ahead.
+///
+/// On a cluster, the slot of the key decides which master has the lock; the hash tag of a key decides its slot, as for
+/// every client. `locker::acquire_all` acquires the locks one after another, and there are no groups by their id. The
+/// fences of a key grow while the masters keep their data; the fences of different keys are not comparable. If a master
+/// fails, the locks that it granted in the last `cluster-node-timeout` may be granted again.
 ///
 /// A lock can be lost by eviction, or by a failover to a replica that lags behind. It can also be lost by a restart,
 /// unless the server has an append-only file that is synced at every write. A master that is cut off may grant locks

@@ -7,8 +7,9 @@
 
 namespace colock::inline v0::redis::detail {
 
-connection_factory::connection_factory(asio::any_io_executor strand, const settings& config)
-    : strand_(std::move(strand)), config_(config), tls_(config.tls)
+connection_factory::connection_factory(
+    asio::any_io_executor strand, const settings& config, remote::connection_number before_first)
+    : strand_(std::move(strand)), config_(config), tls_(config.tls), last_number_(before_first)
 {
 }
 

@@ -29,7 +29,8 @@ failure_ptr check_greeting(const location& location, const reply_list& replies)
         return refusal(hello);
     if (location.database != 0 && replies[1].is_error())
         return refusal(replies[1]);
-    if (const auto& role = hello_field(hello, "role").text; role != "master" && !role.empty())
+    // A replica in a cluster refers each request for a lock to its master.
+    if (const auto& role = hello_field(hello, "role").text; role != "master" && !role.empty() && !location.cluster)
         return make_replica_failure();
     const auto& info = replies.back();
     if (info.is_error())
@@ -82,9 +83,10 @@ greeting_result read_greeting(const location& location, const reply_list& replie
         result.identity.process = info_field(info.text, "run_id");
     result.warnings = settings_warnings(info);
     result.in_cluster = hello_field(replies.front(), "mode").text == "cluster";
-    if (result.in_cluster)
+    if (result.in_cluster && !location.cluster)
         result.warnings.emplace_back(
-            "the server is a node of a Redis Cluster: colock follows no redirection, so this node has to serve the slot"
+            "the server is a node of a Redis Cluster: without redis+cluster://, colock follows no redirection, so this "
+            "node has to serve the slot"
             " of every key, and a failover is followed only if the address leads to the new master");
     result.may_have_replicas = info.is_error() || has_replicas(info);
     return result;

@@ -22,7 +22,7 @@ pipeline::pipeline(const asio::any_io_executor& strand, remote::client_base& own
 
 // Sending.
 
-bool pipeline::can_start()
+bool pipeline::can_start() const
 {
     return next_ || (session_.plan().takes_requests() && batches_in_flight_ < max_batches_in_flight);
 }
@@ -44,7 +44,7 @@ void pipeline::add(operation& operation)
             spare_.pop_back();
         }
     }
-    operation.raises_counter = operation.may_anchor() && anchor_.start_interval(next_time_);
+    operation.raises_counter = operation.may_anchor() && !operation.asks && anchor_.is_due(operation.slot, next_time_);
     next_->add(operation);
     if (next_->size() >= max_next_size_)
         send();
@@ -59,7 +59,7 @@ void pipeline::send()
     const auto connection = session_.connection();
     const auto number = connection->number();
     next->set_connection(number);
-    next->write_request(config_.fence_key);
+    next->write_request(config_);
     auto& batch = *next;
     connection->exec(batch, [self = owner_.keep(*this), connection, next = std::move(next), number](
                                 const error_code& error, std::size_t) mutable {

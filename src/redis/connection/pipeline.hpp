@@ -32,7 +32,7 @@ public:
         remote::request_queue& queue, fence_anchor& anchor);
 
     /// Returns whether an operation can be started.
-    [[nodiscard]] bool can_start();
+    [[nodiscard]] bool can_start() const;
     /// Adds a started operation to the next batch, and sends the batch if it is full. Ends an operation that the server
     /// would refuse.
     void add(operation& operation);

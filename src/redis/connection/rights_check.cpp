@@ -23,10 +23,12 @@ void push_rights_check(boost::redis::request& request, const settings& config)
 {
     const auto& check = scripts::get().rights;
     for (const auto form : {script::form::whole, script::form::digest}) {
+        // A node refuses a script with a key of another node before it runs. Keys that the script does not declare are
+        // refused when a command uses them, after the check of the right.
         if (config.plain())
-            check.push(request, form, 1, config.probe_key);
+            check.push(request, form, config.cluster() ? 0 : 1, config.probe_key);
         else
-            check.push(request, form, 2, config.probe_key, config.fence_key);
+            check.push(request, form, config.cluster() ? 0 : 2, config.probe_key, config.fence_key(slot_number{0}));
     }
     request.push("CLIENT", "KILL", "ID", std::numeric_limits<std::int64_t>::max());
 }

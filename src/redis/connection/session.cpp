@@ -12,11 +12,11 @@
 namespace colock::inline v0::redis::detail {
 
 session::session(const asio::any_io_executor& strand, remote::client_base& owner, const settings& config,
-    connection_factory& factory, remote::event_reporter& reporter, fence_anchor& anchor,
-    std::atomic<bool>& replicas_seen)
-    : connection_loop(strand, owner, reporter, saturating_cast(config.idle_timeout)), config_(config),
-      factory_(factory), anchor_(anchor), replicas_seen_(replicas_seen),
-      authentication_(strand, owner, config, reporter)
+    connection_factory& factory, remote::event_reporter& reporter, std::shared_ptr<remote::connection_events> events,
+    fence_anchor& anchor, std::atomic<bool>& replicas_seen)
+    : connection_loop(strand, owner, reporter, saturating_cast(config.idle_timeout), std::move(events)),
+      config_(config), factory_(factory), anchor_(anchor), replicas_seen_(replicas_seen),
+      authentication_(strand, owner, config, reporter), lost_(factory.last_number())
 {
 }
 
@@ -163,11 +163,17 @@ remote::coroutine session::greet(failure_ptr& failure)
     failure = result.failure;
     if (failure)
         co_return;
-    if (result.in_cluster && !config_.has_hash_tag()) {
+    if (result.in_cluster && !config_.cluster() && !config_.has_hash_tag()) {
         // Without a hash tag, the locks, the fence counter and the indexes of groups may be in different slots. The
         // server refuses a script with keys of several slots, and may not have the slot of the fence counter.
         failure = make_failure(errc::misconfigured_backend,
-            "the server is a node of a Redis Cluster: give a prefix with braces, so that all keys share a slot");
+            "the server is a node of a Redis Cluster: write "
+            "redis+cluster://, or give a prefix with braces, so that all keys share a slot");
+        co_return;
+    }
+    if (config_.cluster() && !result.in_cluster) {
+        failure = make_failure(
+            errc::misconfigured_backend, "the server is not a node of a Redis Cluster: write redis:// or rediss://");
         co_return;
     }
     if (result.may_have_replicas)
@@ -186,8 +192,9 @@ remote::coroutine session::prepare(failure_ptr& failure)
     for (const auto& each : connections)
         commands.push("CLIENT", "KILL", "ID", each.id);
     push_rights_check(commands, config_);
-    if (!config_.plain())
-        anchor_.push(commands, script::form::whole);
+    const bool raises_counter = !config_.plain() && !config_.cluster();
+    if (raises_counter)
+        anchor_.push(commands, script::form::whole, config_.fence_key({}), 0);
     co_await exec(std::move(commands));
     if (end_error_) {
         failure = end_failure();
@@ -213,11 +220,11 @@ remote::coroutine session::prepare(failure_ptr& failure)
     sorted_sets_refused_ = std::move(rights.sorted_sets_refused);
     for (auto& each : rights.warnings)
         reports_.warn(each);
-    if (!config_.plain() && !replies_.back().is(reply::kind::number)) {
+    if (raises_counter && !replies_.back().is(reply::kind::number)) {
         failure = detail::refusal(replies_.back());
         co_return;
     }
-    anchor_.note_raised(lease_clock::now());
+    anchor_.on_connected(lease_clock::now());
     connection_->note_established();
 }
 

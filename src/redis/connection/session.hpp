@@ -30,8 +30,8 @@ class session final : public remote::connection_loop
 {
 public:
     session(const asio::any_io_executor& strand, remote::client_base& owner, const settings& config,
-        connection_factory& factory, remote::event_reporter& reporter, fence_anchor& anchor,
-        std::atomic<bool>& replicas_seen);
+        connection_factory& factory, remote::event_reporter& reporter,
+        std::shared_ptr<remote::connection_events> events, fence_anchor& anchor, std::atomic<bool>& replicas_seen);
 
     /// Current connection, or null.
     [[nodiscard]] const std::shared_ptr<server_connection>& connection() const noexcept { return connection_; }

@@ -41,6 +41,7 @@ public:
     adopt_operation(operation_client& owner, std::string ticket, claim_ptr claim, completion<create_outcome> done)
         : script_operation(owner), ticket_(std::move(ticket)), claim_(std::move(claim)), done_(std::move(done))
     {
+        route_by(claim_->key());
         count_from(claim_->operation_start());
     }
 
@@ -66,12 +67,11 @@ private:
     void push(boost::redis::request& request, script::form form) override
     {
         if (step_ == step::raise_fence) {
-            owner_.anchor().push(request, script::form::whole);
-            request.push("INCRBY", config().fence_key, 1);
+            push_anchor(request, 1);
             return;
         }
         if (raises_counter)
-            owner_.anchor().push(request, script::form::whole);
+            push_anchor(request);
         const auto& all = scripts::get();
         const auto key = lock_key(config(), claim_->key());
         const auto ttl = claim_->ttl().count();
@@ -87,10 +87,10 @@ private:
     {
         if (step_ == step::take)
             taken(replies[raises_counter ? 1 : 0]);
-        else if (replies[1].is(reply::kind::number) && owner_.anchor().accept(replies[1].number))
-            granted(replies[1].number);
+        else if (replies[0].is(reply::kind::number) && owner().anchor().accept(replies[0].number))
+            granted(replies[0].number);
         else
-            held_without_fence(replies[0].is_error() ? replies[0] : replies[1]);
+            held_without_fence(replies[0]);
     }
 
     void taken(const reply& answer)
@@ -99,14 +99,14 @@ private:
             done_(create_outcome::failed(refusal(answer)));
         } else if (answer.number == 0) {
             state_of(*claim_).granted = false;
-            note_answer(owner_, *claim_, sent_on);
+            note_answer(owner(), *claim_, sent_on);
             done_(create_outcome::busy());
         } else if (config().plain()) {
             granted(0);
-        } else if (!fence.is(reply::kind::number)) {
-            held_without_fence(fence);
-        } else if (owner_.anchor().accept(fence.number)) {
+        } else if (fence.is(reply::kind::number) && owner().anchor().accept(fence.number)) {
             granted(fence.number);
+        } else if (!fence.is(reply::kind::number) && !misses_fence()) {
+            held_without_fence(fence);
         } else {
             step_ = step::raise_fence;
             resubmit();
@@ -117,7 +117,7 @@ private:
     {
         if (auto* const state = find_state(*claim_)) {
             state->granted = true;
-            note_answer(owner_, *claim_, sent_on);
+            note_answer(owner(), *claim_, sent_on);
         }
         done_(create_outcome::granted(static_cast<std::uint64_t>(fence)));
     }

@@ -30,6 +30,8 @@ struct claim_state
     std::int64_t created = remote::wall_clock_ms();
     /// Registration for the release events of the lock, while the claim waits.
     std::optional<remote::source_subscription> source{};
+    /// The server that `source` belongs to.
+    const operation_client* watched_server = nullptr;
 };
 
 /// Returns null for a claim that has made only a first attempt without a script.

@@ -45,6 +45,7 @@ public:
         : client_operation(owner), claim_(std::move(claim)), done_(std::move(done)),
           is_grouped_(is_grouped(owner.config(), *claim_)), step_(first)
     {
+        route_by(claim_->key());
         count_from(claim_->operation_start());
     }
 
@@ -61,8 +62,7 @@ public:
             write_script(request, script::form::whole);
             return;
         case step::raise_fence:
-            owner_.anchor().push(request, script::form::whole);
-            request.push("INCRBY", config().fence_key, 1);
+            push_anchor(request, 1);
             return;
         case step::undo:
             push_release(request, script::form::whole, config(), *claim_);
@@ -79,7 +79,7 @@ public:
     [[nodiscard]] std::size_t fence_count() const noexcept override { return holds() || config().plain() ? 0 : 1; }
     [[nodiscard]] bool may_anchor() const noexcept override { return fence_count() > 0; }
 
-    void end(delivery status, failure_ptr failure) override
+    void ended(delivery status, failure_ptr failure) override
     {
         if (status == delivery::answered) {
             answered();
@@ -112,7 +112,7 @@ private:
     void write_commands(boost::redis::request& request)
     {
         if (raises_counter)
-            owner_.anchor().push(request, script::form::digest);
+            push_anchor(request);
         if (const auto ttl = claim_->ttl().count(); ttl > 0)
             request.push("SET", key(), value(), "NX", "PX", ttl);
         else
@@ -122,7 +122,7 @@ private:
     void write_script(boost::redis::request& request, script::form form)
     {
         if (raises_counter)
-            owner_.anchor().push(request, script::form::digest);
+            push_anchor(request);
         const auto& all = scripts::get();
         const auto ttl = claim_->ttl().count();
         const bool is_shared = claim_->mode() == lock_mode::shared;
@@ -153,10 +153,10 @@ private:
             script_answered();
             return;
         case step::raise_fence:
-            if (replies[1].is(reply::kind::number) && owner_.anchor().accept(replies[1].number)) {
-                granted(replies[1].number);
+            if (replies[0].is(reply::kind::number) && owner().anchor().accept(replies[0].number)) {
+                granted(replies[0].number);
             } else {
-                problem_ = refusal(replies[0].is_error() ? replies[0] : replies[1]);
+                problem_ = refusal(replies[0]);
                 continue_with(step::undo);
             }
             return;
@@ -201,7 +201,7 @@ private:
         state.granted = false;
         if (answer.items.size() > 3)
             state.intent = true;
-        note_answer(owner_, *claim_, sent_on);
+        note_answer(owner(), *claim_, sent_on);
         done_(busy(answer.at(1), answer.at(2)));
     }
 
@@ -209,6 +209,8 @@ private:
     {
         if (config().plain() || fence.is(reply::kind::number)) {
             granted(fence.number);
+        } else if (misses_fence()) {
+            continue_with(step::raise_fence);
         } else {
             problem_ = refusal(fence);
             continue_with(step::undo);
@@ -217,7 +219,7 @@ private:
 
     void granted(std::int64_t fence)
     {
-        if (!config().plain() && !owner_.anchor().accept(fence)) {
+        if (!config().plain() && !owner().anchor().accept(fence)) {
             continue_with(step::raise_fence);
             return;
         }
@@ -225,7 +227,7 @@ private:
             state->granted = true;
             state->intent = false;
             state->source.reset();
-            note_answer(owner_, *claim_, sent_on);
+            note_answer(owner(), *claim_, sent_on);
         }
         done_(create_outcome::granted(static_cast<std::uint64_t>(fence)));
     }

@@ -52,12 +52,11 @@ private:
         switch (step_) {
         case step::take:
             if (raises_counter)
-                owner_.anchor().push(request, script::form::whole);
+                push_anchor(request);
             push_words(request, all.acquire_all, form, words_to_take());
             return;
         case step::raise_fences:
-            owner_.anchor().push(request, script::form::whole);
-            request.push("INCRBY", config().fence_key, claims_.size());
+            push_anchor(request, claims_.size());
             return;
         case step::undo:
             push_words(request, all.release_members, script::form::whole, words_to_release());
@@ -113,10 +112,10 @@ private:
             taken(replies[raises_counter ? 1 : 0]);
             return;
         case step::raise_fences:
-            if (replies[1].is(reply::kind::number) && accept_fences(replies[1].number))
-                granted(replies[1].number);
+            if (replies[0].is(reply::kind::number) && accept_fences(replies[0].number))
+                granted(replies[0].number);
             else
-                undo(replies[0].is_error() ? replies[0] : replies[1]);
+                undo(replies[0]);
             return;
         case step::undo:
             if (!replies[0].is(reply::kind::array)) {
@@ -147,7 +146,8 @@ private:
     /// \param last the highest of the fences. The fences are consecutive, one for each claim.
     [[nodiscard]] bool accept_fences(std::int64_t last) noexcept
     {
-        return owner_.anchor().accept(last - static_cast<std::int64_t>(claims_.size())) && owner_.anchor().accept(last);
+        return owner().anchor().accept(last - static_cast<std::int64_t>(claims_.size())) &&
+               owner().anchor().accept(last);
     }
 
     void granted(std::int64_t last)
@@ -159,7 +159,7 @@ private:
             if (auto* const state = find_state(*each)) {
                 state->granted = true;
                 state->source.reset();
-                note_answer(owner_, *each, sent_on);
+                note_answer(owner(), *each, sent_on);
             }
         }
         done_(std::move(outcome));
@@ -177,7 +177,7 @@ private:
         claim& busy_claim = *claims_[index];
         auto& state = state_of(busy_claim);
         state.granted = false;
-        note_answer(owner_, busy_claim, sent_on);
+        note_answer(owner(), busy_claim, sent_on);
         done_({.which = index, .refusal = busy(answer.at(2), answer.at(3))});
     }
 

@@ -18,6 +18,7 @@ public:
         operation_client& owner, claim_ptr claim, std::chrono::milliseconds ttl, completion<extend_outcome> done)
         : script_operation(owner), claim_(std::move(claim)), ttl_(ttl), done_(std::move(done))
     {
+        route_by(claim_->key());
     }
 
 private:
@@ -42,7 +43,7 @@ private:
         // If the create had no reply, this extension may be the first proof that the lock is held.
         if (auto* const state = find_state(*claim_))
             state->granted = state->granted || extended;
-        note_answer(owner_, *claim_, sent_on);
+        note_answer(owner(), *claim_, sent_on);
         if (replies[0].is(reply::kind::number))
             done_({extended ? extend_status::extended : extend_status::not_held, nullptr});
         else

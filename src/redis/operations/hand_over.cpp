@@ -20,6 +20,7 @@ public:
         : script_operation(owner), fallback_(std::move(fallback)), held_(std::move(held)), next_(std::move(next)),
           done_(std::move(done))
     {
+        route_by(next_->key());
     }
 
     [[nodiscard]] std::size_t fence_count() const noexcept override { return 1; }
@@ -38,7 +39,7 @@ private:
     void push(boost::redis::request& request, script::form form) override
     {
         if (raises_counter)
-            owner_.anchor().push(request, script::form::whole);
+            push_anchor(request);
         scripts::get().hand_over.push(request, form, 1, lock_key(config(), next_->key()), token_text(*held_),
             stored_value(config(), *next_), next_->ttl().count());
     }
@@ -56,11 +57,11 @@ private:
         const bool was_held = answer.number != 0;
         if (auto* const state = find_state(*held_))
             state->granted = false;
-        if (was_held && fence.is(reply::kind::number) && owner_.anchor().accept(fence.number)) {
+        if (was_held && fence.is(reply::kind::number) && owner().anchor().accept(fence.number)) {
             if (auto* const state = find_state(*next_)) {
                 state->granted = true;
                 state->source.reset();
-                note_answer(owner_, *next_, sent_on);
+                note_answer(owner(), *next_, sent_on);
             }
             done_({{}, create_outcome::granted(static_cast<std::uint64_t>(fence.number))});
             return;
@@ -68,7 +69,7 @@ private:
         const release_outcome released{was_held ? release_status::released : release_status::not_held, nullptr};
         auto created = [released, done = std::move(done_)](
                            create_outcome outcome) mutable { done({released, std::move(outcome)}); };
-        owner_.submit(make_create(owner_, std::move(next_), std::move(created),
+        owner().submit(make_create(owner(), std::move(next_), std::move(created),
             was_held ? create_step::raise_fence : create_step::by_script));
     }
 

@@ -16,7 +16,6 @@ namespace colock::inline v0::redis::detail {
 
 namespace {
 
-constexpr std::size_t keys_per_scan = 1000;
 constexpr std::size_t max_keys_per_script = 200;
 constexpr std::size_t max_swept_per_script = 500;
 constexpr std::size_t max_removed_per_script = 1000;
@@ -41,6 +40,7 @@ public:
     key_operation(operation_client& owner, std::string key, bool removes, completion<list_outcome> done)
         : script_operation(owner), key_(std::move(key)), removes_(removes), done_(std::move(done))
     {
+        route_by(key_);
     }
 
 private:
@@ -127,8 +127,8 @@ public:
         operation_client& owner, const listing_request& request, std::uint64_t from, completion<list_outcome> done)
         : script_operation(owner), purges_(request.action == listing_action::purge),
           limit_(std::min(request.limit, max_swept)),
-          pattern_(glob_escaped(config().prefix + request.filter.key_prefix.value_or("")) + '*'),
-          done_(std::move(done)), cursor_(std::to_string(from))
+          pattern_(scan_pattern(config(), request.filter.key_prefix.value_or(""))), done_(std::move(done)),
+          cursor_(std::to_string(from))
     {
     }
 
@@ -268,7 +268,47 @@ private:
     list_outcome outcome_;
 };
 
+class key_purge_operation final : public script_operation
+{
+public:
+    key_purge_operation(
+        operation_client& owner, const std::string& key, std::size_t limit, completion<list_outcome> done)
+        : script_operation(owner), key_(lock_key(config(), key).text()), limit_(std::min(limit, max_swept_per_script)),
+          done_(std::move(done))
+    {
+        route_by(key);
+    }
+
+private:
+    void push(boost::redis::request& request, script::form form) override
+    {
+        scripts::get().purge.push(request, form, 1, key_, limit_);
+    }
+    void answered() override
+    {
+        list_outcome outcome;
+        outcome.error = add_rows(config(), replies[0], outcome.locks);
+        done_(std::move(outcome));
+    }
+    void failed(delivery, failure_ptr failure) override { done_({.error = std::move(failure)}); }
+
+    const std::string key_;
+    const std::size_t limit_;
+    completion<list_outcome> done_;
+};
+
 } // namespace
+
+std::string scan_pattern(const settings& config, std::string_view key_prefix)
+{
+    return glob_escaped(config.prefix + std::string(key_prefix)) + '*';
+}
+
+operation_ptr make_key_purge(
+    operation_client& owner, const std::string& key, std::size_t limit, completion<list_outcome> done)
+{
+    return operation_ptr(new key_purge_operation(owner, key, limit, std::move(done)));
+}
 
 operation_ptr make_listing(
     operation_client& owner, listing_request request, std::uint64_t from, completion<list_outcome> done)

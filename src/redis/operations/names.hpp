@@ -29,10 +29,11 @@ struct key_name
     return {config.prefix, key};
 }
 
-/// Tells whether the claim is entered into the index of a group. The plain layout has no groups.
+/// Tells whether the claim is entered into the index of a group. The plain layout has no groups, and a cluster none,
+/// because the locks of a group may be on several masters.
 [[nodiscard]] inline bool is_grouped(const settings& config, const claim& claim) noexcept
 {
-    return !config.plain() && !claim.owner().group.empty();
+    return !config.plain() && !config.cluster() && !claim.owner().group.empty();
 }
 /// Tells whether the claim is stored in a sorted set, or entered into one.
 [[nodiscard]] inline bool needs_sorted_sets(const settings& config, const claim& claim) noexcept

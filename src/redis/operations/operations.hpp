@@ -79,6 +79,14 @@ struct two_step_hand_over
 [[nodiscard]] operation_ptr make_group_action(operation_client& owner, std::string id, group_action action,
     std::chrono::milliseconds ttl, completion<group_outcome> done);
 
+/// Removes the expired holders of one key, at most `limit`.
+[[nodiscard]] operation_ptr make_key_purge(
+    operation_client& owner, const std::string& key, std::size_t limit, completion<list_outcome> done);
+/// Returns the pattern with which SCAN finds the keys of locks whose key begins with `key_prefix`.
+[[nodiscard]] std::string scan_pattern(const settings& config, std::string_view key_prefix);
+/// Maximum number of keys that one SCAN examines.
+inline constexpr std::size_t keys_per_scan = 1000;
+
 /// \param from cursor of the SCAN with which a page or step begins; unused if the filter has a key
 [[nodiscard]] operation_ptr make_listing(
     operation_client& owner, listing_request request, std::uint64_t from, completion<list_outcome> done);

@@ -25,6 +25,7 @@ public:
         operation_client& owner, claim_ptr claim, completion<release_outcome> done, release_guarantee guarantee)
         : script_operation(owner), claim_(std::move(claim)), done_(std::move(done)), guarantee_(guarantee)
     {
+        route_by(claim_->key());
         count_from(claim_->operation_start());
     }
 
@@ -65,16 +66,22 @@ private:
     void answered() override
     {
         const reply& answer = replies[0];
+        if (is_pinned) {
+            settled_elsewhere();
+            return;
+        }
         if (!answer.is(reply::kind::number)) {
             done_({release_status::failed, refusal(answer)});
             return;
         }
         if (auto* const state = find_state(*claim_)) {
-            note_answer(owner_, *claim_, sent_on);
+            note_answer(owner(), *claim_, sent_on);
             state->granted = false;
             // A create that arrives late may store the intent again.
             state->intent = state->intent && !state->creates.empty();
             if (guarantee_ == release_guarantee::settled && !state->creates.empty()) {
+                if (settle_elsewhere(*state))
+                    return;
                 done_({release_status::failed, in_doubt()});
                 return;
             }
@@ -84,9 +91,30 @@ private:
             others_listen(answer.number - 1)});
     }
 
+    /// Sends the release to the node of a cluster that may still execute a create of this claim. After its answer,
+    /// which may be a redirection, it executes none of them. The lock may have moved to another node before, so it is
+    /// then released again.
+    [[nodiscard]] bool settle_elsewhere(const claim_state& state)
+    {
+        auto* const other = owner().other_client_of(state.creates.oldest());
+        if (!other || state.creates.oldest() == settling_)
+            return false;
+        settling_ = state.creates.oldest();
+        is_pinned = true;
+        send_to(*other, false);
+        other->enqueue(operation_ptr(this));
+        return true;
+    }
+    void settled_elsewhere()
+    {
+        is_pinned = false;
+        note_answer(owner(), *claim_, sent_on);
+        resubmit();
+    }
+
     [[nodiscard]] bool others_listen(std::int64_t listeners) const
     {
-        return listeners > 1 || (listeners == 1 && !owner_.listens(lock_key(config(), claim_->key()).text()));
+        return listeners > 1 || (listeners == 1 && !owner().listens(lock_key(config(), claim_->key()).text()));
     }
 
     void failed(delivery, failure_ptr failure) override { done_({release_status::failed, std::move(failure)}); }
@@ -94,6 +122,8 @@ private:
     const claim_ptr claim_;
     completion<release_outcome> done_;
     const release_guarantee guarantee_;
+    /// The connection of the last create that `settle_elsewhere` was called for.
+    remote::connection_number settling_ = 0;
 };
 
 } // namespace

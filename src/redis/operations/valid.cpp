@@ -16,6 +16,7 @@ public:
     valid_operation(operation_client& owner, claim_ptr claim, completion<valid_outcome> done)
         : script_operation(owner), claim_(std::move(claim)), done_(std::move(done))
     {
+        route_by(claim_->key());
     }
 
 private:

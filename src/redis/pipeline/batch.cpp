@@ -40,9 +40,14 @@ void batch::add(operation& operation)
     slots_.push_back({&operation});
 }
 
-void batch::write_request(std::string_view fence_key)
+void batch::write_request(const settings& config)
 {
     request_.get_config() = request_config;
+    if (config.cluster()) {
+        for (auto& each : slots_)
+            write_for_cluster(each, config);
+        return;
+    }
     build_scripts();
     for (auto& each : slots_) {
         if (!each.batched) {
@@ -54,8 +59,24 @@ void batch::write_request(std::string_view fence_key)
             each.fence = fence_count_ += static_cast<std::int64_t>(count);
     }
     if (fence_count_ > 0)
-        request_.push("INCRBY", fence_key, fence_count_);
+        request_.push("INCRBY", config.fence_key(std::nullopt), fence_count_);
     skip_batched();
+}
+
+void batch::write_for_cluster(slot& each, const settings& config)
+{
+    auto& owner = *each.owner;
+    const auto before = request_.get_expected_responses();
+    if (owner.asks) {
+        request_.push("ASKING");
+        each.skipped = 1;
+    }
+    owner.write(request_);
+    if (const auto count = owner.fence_count(); count > 0 && !owner.asks) {
+        request_.push("INCRBY", config.fence_key(owner.slot), count);
+        each.has_own_fence = true;
+    }
+    each.reply_count = request_.get_expected_responses() - before;
 }
 
 void batch::build_scripts()
@@ -125,9 +146,11 @@ void batch::on_node(const boost::redis::resp3::node_view& node)
         if (!is_fence_read_)
             fence_.add(node);
     } else if (auto& owner = slots_[current_].owner) {
-        if (owner->replies.size() <= complete_replies_)
-            owner->replies.resize(slots_[current_].reply_count);
-        owner->replies[complete_replies_].add(node);
+        const auto& slot = slots_[current_];
+        if (owner->replies.empty())
+            owner->replies.resize(slot.reply_count - slot.skipped);
+        if (complete_replies_ >= slot.skipped)
+            owner->replies[complete_replies_ - slot.skipped].add(node);
     }
     using boost::redis::resp3::type;
     if ((node.data_type == type::simple_error || node.data_type == type::blob_error) && is_readonly(node.value))
@@ -162,6 +185,10 @@ bool batch::remove(operation& operation)
     operation.was_batched = slot.batched != nullptr;
     if (slot.batched && slot.batched->is_read)
         operation.replies.push_back(slot.batched->take(slot.index));
+    if (slot.has_own_fence && !operation.replies.empty()) {
+        operation.fence = std::move(operation.replies.back());
+        operation.replies.pop_back();
+    }
     if (slot.fence != 0 && is_fence_read_) {
         operation.fence.type = fence_.type;
         operation.fence.number = fence_.number - (fence_count_ - slot.fence);

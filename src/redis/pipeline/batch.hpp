@@ -4,6 +4,8 @@
 #include "redis/pipeline/argument.hpp"
 #include "redis/reply.hpp"
 #include "redis/scripts/scripts.hpp"
+#include "redis/settings.hpp"
+#include "redis/slot.hpp"
 #include "remote/requests/operation.hpp"
 #include "remote/requests/request_queue.hpp"
 
@@ -15,6 +17,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -98,6 +101,7 @@ public:
     virtual void end(delivery status, failure_ptr failure) = 0;
     void fail(delivery status, failure_ptr failure) final;
     /// Number of fences that the operation needs. The batch takes the fences of all of its operations with one command.
+    /// In a cluster, it takes the fences of each operation with one command, because each slot has its own counter.
     [[nodiscard]] virtual std::size_t fence_count() const noexcept { return 0; }
     /// Tells whether the operation may raise the fence counter before it takes a fence.
     [[nodiscard]] virtual bool may_anchor() const noexcept { return false; }
@@ -118,6 +122,11 @@ public:
     std::uint64_t sent_on = 0;
     /// Set before `end` is called: true if the operation was part of a batched script.
     bool was_batched = false;
+    /// The slot of the operation's key. Used only in a cluster.
+    std::optional<slot_number> slot{};
+    /// The next request must be preceded by ASKING, because the node does not own the slot yet. Then `write` adds one
+    /// command, and the batch takes no fence: the counter of the slot may be at the owner.
+    bool asks = false;
     /// Set before `write` is called: true if the operation has to raise the fence counter before it takes a fence.
     bool raises_counter = false;
     /// The batch that the operation is sent in, until the operation ends; and its index there.
@@ -139,7 +148,7 @@ public:
     void add(operation& operation);
     /// Writes the request. No operation may be added afterwards. Batched scripts, which include the releases, come
     /// first, because operations behind them may wait for a release. The command for the fences is the last one.
-    void write_request(std::string_view fence_key);
+    void write_request(const settings& config);
     [[nodiscard]] std::size_t size() const noexcept { return slots_.size(); }
     [[nodiscard]] boost::redis::request& request() noexcept { return request_; }
 
@@ -161,8 +170,13 @@ private:
     struct slot
     {
         boost::intrusive_ptr<operation> owner;
-        /// Number of replies to the commands of the operation; 0 in a batched script.
+        /// Number of replies to the commands of the operation, including ASKING and its own INCRBY; 0 in a batched
+        /// script.
         std::size_t reply_count = 0;
+        /// Number of replies in front that are not for the operation: that of ASKING.
+        std::size_t skipped = 0;
+        /// The last reply is that of the operation's own INCRBY.
+        bool has_own_fence = false;
         /// Index of the operation's last fence, from 1. 0 means that it needs none.
         std::int64_t fence = 0;
         /// The batched script of the operation, or null; and the operation's index in the script.
@@ -171,6 +185,7 @@ private:
     };
     [[nodiscard]] bool is_answered(std::size_t index) const noexcept;
     void build_scripts();
+    void write_for_cluster(slot& each, const settings& config);
     void push(const batched_script& batched, const script& script);
     /// Returns the batched script whose reply is being read, or null.
     [[nodiscard]] batched_script* current_script() noexcept;

@@ -7,7 +7,7 @@ namespace colock::inline v0::redis::detail::lua {
 
 // The script that prepares the fence counter.
 
-// fence; minimum -> 1
+// fence; minimum count -> the last of `count` new fences
 // Raises the counter to the server's clock in microseconds and to the highest fence that was granted before. PERSIST is
 // the first write, because Redis allows it when the server is out of memory, and then allows the SET after it. A value
 // that is not a number is not written by colock and is left unchanged. A counter at which INCRBY may soon overflow is
@@ -24,7 +24,7 @@ local minimum = math.max(time[1] * 1000000 + time[2], tonumber(ARGV[1]))
 if tonumber(known) < minimum then
     redis.call('SET', KEYS[1], string.format('%.0f', minimum))
 end
-return 1
+return redis.call('INCRBY', KEYS[1], ARGV[2])
 )lua";
 
 } // namespace colock::inline v0::redis::detail::lua

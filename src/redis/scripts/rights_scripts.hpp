@@ -9,15 +9,16 @@ namespace colock::inline v0::redis::detail::lua {
 
 // probe[ fence] -> {command, error} for each command that failed
 // Calls each command of the other scripts in a form that changes nothing: the probe key does not exist, and the calls
-// write only to existing keys. The message is published to the channel of a lock with an empty name. The result
-// contains every error, so the caller must tell refusals from other errors.
+// write only to existing keys. An increment that is no number is refused after the check of the right. The message is
+// published to the channel of a lock with an empty name. The result contains every error, so the caller must tell
+// refusals from other errors. In a cluster, the names are given as arguments.
 inline constexpr std::string_view rights = R"lua(
 local refused = {}
 local function try(command, ...)
     local answer = redis.pcall(command, ...)
     if type(answer) == 'table' and answer.err then refused[#refused + 1] = {command, answer.err} end
 end
-local probe = KEYS[1]
+local probe, fence = KEYS[1] or ARGV[1], KEYS[2] or ARGV[2]
 try('DEL', probe)
 try('GET', probe)
 try('GETEX', probe)
@@ -28,9 +29,9 @@ try('PERSIST', probe)
 try('PTTL', probe)
 try('TYPE', probe)
 try('TIME')
-if KEYS[2] then
+if fence then
     try('PUBLISH', string.sub(probe, 1, -7) .. ':', '')
-    try('INCRBY', KEYS[2], 0)
+    try('INCRBY', fence, '')
     try('ZADD', probe, 'XX', 0, '')
     try('ZREM', probe, '')
     try('ZCARD', probe)

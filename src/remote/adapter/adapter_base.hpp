@@ -51,11 +51,11 @@ public:
         client_->submit(make_is_valid(*client_, std::move(claim), std::move(done)));
     }
 
-    void start_close(lease_clock::duration deadline, completion<close_outcome> done) final
+    void start_close(lease_clock::duration deadline, completion<close_outcome> done) override
     {
         client_->close(deadline, std::move(done));
     }
-    void cancel_close() noexcept final { client_->cancel_close(); }
+    void cancel_close() noexcept override { client_->cancel_close(); }
 
 protected:
     [[nodiscard]] Client& get_client() const noexcept { return *client_; }

@@ -38,6 +38,7 @@ public:
     [[nodiscard]] event lost() noexcept;
     /// The client has closed an established connection.
     [[nodiscard]] event closed() noexcept;
+    [[nodiscard]] bool is_any_open() const noexcept { return open_ > 0; }
 
 private:
     unsigned open_ = 0;

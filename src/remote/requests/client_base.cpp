@@ -4,7 +4,6 @@
 #include "remote/policy/deadlines.hpp"
 #include "remote/requests/connection_loop.hpp"
 #include "remote/requests/listening_loop.hpp"
-#include "util/strand.hpp"
 
 #include <algorithm>
 #include <chrono>
@@ -19,8 +18,8 @@ constexpr lease_clock::time_point never = lease_clock::time_point::max();
 
 } // namespace
 
-client_base::runtime::runtime(const asio::any_io_executor& executor, std::weak_ptr<contact> reports)
-    : strand(colock::detail::new_strand(executor)), reporter(std::move(reports)), timer(strand)
+client_base::runtime::runtime(asio::any_io_executor new_strand, std::weak_ptr<contact> reports)
+    : strand(std::move(new_strand)), reporter(std::move(reports)), timer(strand)
 {
 }
 

@@ -128,7 +128,7 @@ protected:
     /// class.
     struct runtime
     {
-        runtime(const asio::any_io_executor& executor, std::weak_ptr<contact> reports);
+        runtime(asio::any_io_executor strand, std::weak_ptr<contact> reports);
         runtime(const runtime&) = delete;
         runtime& operator=(const runtime&) = delete;
         virtual ~runtime();

@@ -6,8 +6,8 @@
 namespace colock::inline v0::remote {
 
 connection_loop::connection_loop(const asio::any_io_executor& strand, client_base& owner, event_reporter& reporter,
-    lease_clock::duration idle_timeout)
-    : owner_(owner), reports_(reporter), back_off_(strand), plan_(idle_timeout, events_)
+    lease_clock::duration idle_timeout, std::shared_ptr<connection_events> events)
+    : owner_(owner), reports_(reporter), back_off_(strand), events_(std::move(events)), plan_(idle_timeout, *events_)
 {
 }
 

@@ -9,6 +9,7 @@
 #include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/steady_timer.hpp>
 
+#include <memory>
 #include <string>
 #include <utility>
 
@@ -48,8 +49,10 @@ public:
 protected:
     /// \param owner must outlive this object
     /// \param reporter must outlive this object
+    /// \param events the events of all connections of the backend
     connection_loop(const asio::any_io_executor& strand, client_base& owner, event_reporter& reporter,
-        lease_clock::duration idle_timeout);
+        lease_clock::duration idle_timeout,
+        std::shared_ptr<connection_events> events = std::make_shared<connection_events>());
     ~connection_loop() = default;
 
     /// Begins to connect. The attempt ends with a call of `opened`, `fail_to_connect` or `refuse`.
@@ -84,7 +87,7 @@ private:
     void back_off(lease_clock::duration delay);
 
     asio::steady_timer back_off_;
-    connection_events events_;
+    const std::shared_ptr<connection_events> events_;
     plan_type plan_;
     bool used_ = false;
     failure_ptr problem_;

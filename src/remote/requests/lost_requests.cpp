@@ -23,7 +23,7 @@ void lost_requests::add(connection_number number, identity server_identity)
 
 bool lost_requests::may_arrive(connection_number sent_on) const noexcept
 {
-    return sent_on <= forgotten_ || lost_.contains(sent_on);
+    return sent_on <= forgotten_ || sent_on > before_first_ + numbers_per_server || lost_.contains(sent_on);
 }
 
 void lost_requests::on_connected_to(std::string_view process)

@@ -36,6 +36,16 @@ public:
         std::int64_t id;
     };
 
+    /// Number of connections that one server can have.
+    static constexpr connection_number numbers_per_server = connection_number{1} << 40;
+
+    /// \param before_first the number before that of the first connection to this server. If a client has several
+    ///     servers, each has numbers of its own. Nothing is known of the connections to other servers, so their
+    ///     requests count as requests that may still arrive.
+    explicit lost_requests(connection_number before_first = 0) : before_first_(before_first), forgotten_(before_first)
+    {
+    }
+
     /// Records a connection that has ended with unanswered requests.
     void add(connection_number number, identity server_identity);
     /// Returns whether an unanswered request of that connection may still take effect. False for the current
@@ -59,10 +69,11 @@ private:
         identity server_identity;
         bool refused = false;
     };
+    const connection_number before_first_;
     std::map<connection_number, lost_connection> lost_;
     /// Connections up to this number were removed to limit the memory use. Their requests count as requests that may
     /// still arrive.
-    connection_number forgotten_ = 0;
+    connection_number forgotten_;
 };
 
 /// The unanswered requests of one claim, each identified by the connection that it was sent on.
@@ -73,6 +84,8 @@ class unsettled_requests
 public:
     void add(connection_number sent_on) { unanswered_.push_back(sent_on); }
     [[nodiscard]] bool empty() const noexcept { return unanswered_.empty(); }
+    /// Returns the connection of the first unanswered request. Must not be called if there is none.
+    [[nodiscard]] connection_number oldest() const { return unanswered_.front(); }
     /// Must be called when a later request of the claim was answered on the connection `answered_on`. Removes the
     /// requests that were sent on the same connection, and those that cannot arrive any more. Returns true if the last
     /// request was removed.

@@ -100,6 +100,25 @@ void operation_queue::put_back(operation& operation)
     ++waiting_count_;
 }
 
+std::vector<operation_ptr> operation_queue::take_waiting(const std::function<bool(const operation&)>& is_taken)
+{
+    std::vector<operation_ptr> taken;
+    const std::lock_guard guard(mutex_);
+    taken.reserve(waiting_count_);
+    for (auto at = waiting_.begin(); at != waiting_.end();) {
+        auto& each = *at++;
+        if (!is_taken(each))
+            continue;
+        // `end_some` continues at an operation that stays.
+        if (is_scanning_ && scan_position_ != waiting_.end() && &*scan_position_ == &each)
+            scan_position_ = at;
+        each.unlink();
+        --waiting_count_;
+        taken.emplace_back(&each, false);
+    }
+    return taken;
+}
+
 void operation_queue::remove(operation& operation) noexcept
 {
     if (!operation.is_linked())

@@ -10,7 +10,9 @@
 
 #include <cstddef>
 #include <deque>
+#include <functional>
 #include <mutex>
+#include <vector>
 
 namespace colock::inline v0::remote {
 
@@ -46,6 +48,8 @@ public:
     [[nodiscard]] operation_ptr take();
     /// Undoes `take`: returns the operation to the front of the queue. Does nothing if it was given up meanwhile.
     void put_back(operation& operation);
+    /// Removes the waiting operations for which `is_taken` returns true.
+    [[nodiscard]] std::vector<operation_ptr> take_waiting(const std::function<bool(const operation&)>& is_taken);
     /// Removes an operation that has ended or is about to end.
     void remove(operation& operation) noexcept;
 

@@ -8,6 +8,7 @@
 #include <functional>
 #include <limits>
 #include <utility>
+#include <vector>
 
 namespace colock::inline v0::remote {
 
@@ -60,6 +61,12 @@ public:
     void flush();
     /// Like `flush`, in a separate handler, so that requests that follow an answer are sent together.
     void flush_soon();
+    /// Removes the operations that were not started, and for which `is_taken` returns true. The caller submits them to
+    /// another queue.
+    [[nodiscard]] std::vector<operation_ptr> take_waiting(const std::function<bool(const operation&)>& is_taken)
+    {
+        return operations_.take_waiting(is_taken);
+    }
     /// Tells the queue that the caller has posted a handler that calls `flush`, so that `submit` posts no other.
     void expect_flush() noexcept { is_flush_due_.store(true, std::memory_order_relaxed); }
     /// Postpones every deadline, and ends the operations that are overdue.

@@ -190,6 +190,17 @@ wait_sources::completions wait_sources::wake_keys(const std::vector<std::string>
     return result;
 }
 
+wait_sources::completions wait_sources::wake_if(const std::function<bool(std::string_view)>& is_woken)
+{
+    const std::lock_guard guard(mutex_);
+    completions result;
+    for (const auto& [name, source] : known_) {
+        if (is_woken(name))
+            take_waiters(*source, result);
+    }
+    return result;
+}
+
 wait_sources::completions wait_sources::deactivate_and_wake(const std::vector<std::string>& names)
 {
     const std::lock_guard guard(mutex_);

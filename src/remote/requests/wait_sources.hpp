@@ -114,6 +114,8 @@ public:
     [[nodiscard]] completions wake(const std::vector<source_ptr>& sources);
     /// Returns the completions of the waiters of these keys.
     [[nodiscard]] completions wake_keys(const std::vector<std::string>& names);
+    /// Returns the completions of the waiters of the keys for which `is_woken` returns true.
+    [[nodiscard]] completions wake_if(const std::function<bool(std::string_view)>& is_woken);
     /// Like `wake_keys`, for subscriptions that deliver only one event. They become inactive until the server is asked
     /// again.
     [[nodiscard]] completions deactivate_and_wake(const std::vector<std::string>& names);

@@ -95,6 +95,7 @@ void redis_server::start()
     process_ = child_process(command, folder_ / "log");
     wait_until_serving(process_, port_, "redis-server did not start; see scripts/servers.sh");
     shell_.reset();
+    is_running_ = true;
 }
 
 std::string redis_server::operator()(std::initializer_list<std::string_view> words)
@@ -114,17 +115,20 @@ std::string redis_server::operator()(std::initializer_list<std::string_view> wor
 void redis_server::pause()
 {
     process_.signal(SIGSTOP);
+    is_running_ = false;
 }
 
 void redis_server::resume()
 {
     process_.signal(SIGCONT);
+    is_running_ = true;
 }
 
 void redis_server::kill()
 {
     shell_.reset();
     process_.kill();
+    is_running_ = false;
 }
 
 } // namespace colock::testing

@@ -77,6 +77,8 @@ public:
     /// Sends SIGSTOP or SIGCONT.
     void pause();
     void resume();
+    /// Tells whether the server was neither paused nor killed.
+    [[nodiscard]] bool is_running() const noexcept { return is_running_; }
     /// Sends SIGKILL.
     void kill();
     /// Starts the server again on the same port.
@@ -88,6 +90,7 @@ private:
     std::vector<std::string> settings_;
     std::vector<std::string> environment_;
     child_process process_;
+    bool is_running_ = false;
     std::unique_ptr<redis_shell> shell_;
 };
 

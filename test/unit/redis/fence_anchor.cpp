@@ -4,6 +4,7 @@
 #include <boost/test/unit_test.hpp>
 
 #include <chrono>
+#include <optional>
 #include <string>
 
 namespace colock::inline v0::redis::detail {
@@ -18,12 +19,11 @@ struct anchor_fixture
     [[nodiscard]] std::string request() const
     {
         boost::redis::request request;
-        anchor.push(request, script::form::digest);
+        anchor.push(request, script::form::digest, "{colock}#fence", 0);
         return std::string(request.payload());
     }
 
-    settings config{options{.url = "redis://127.0.0.1"}};
-    fence_anchor anchor{config};
+    fence_anchor anchor;
 };
 
 } // namespace
@@ -33,19 +33,41 @@ BOOST_AUTO_TEST_SUITE(redis_fence_anchor)
 BOOST_AUTO_TEST_CASE(counter_is_raised_once_per_interval)
 {
     anchor_fixture f;
-    BOOST_TEST(f.anchor.start_interval(start));
-    BOOST_TEST(!f.anchor.start_interval(start));
-    BOOST_TEST(!f.anchor.start_interval(start + 999ms));
-    BOOST_TEST(f.anchor.start_interval(start + 1s));
-    BOOST_TEST(!f.anchor.start_interval(start + 1s));
+    BOOST_TEST(f.anchor.is_due(std::nullopt, start));
+    BOOST_TEST(!f.anchor.is_due(std::nullopt, start));
+    BOOST_TEST(!f.anchor.is_due(std::nullopt, start + 999ms));
+    BOOST_TEST(f.anchor.is_due(std::nullopt, start + 1s));
+    BOOST_TEST(!f.anchor.is_due(std::nullopt, start + 1s));
 }
 
 BOOST_AUTO_TEST_CASE(raise_by_new_connection_starts_an_interval)
 {
     anchor_fixture f;
-    f.anchor.note_raised(start);
-    BOOST_TEST(!f.anchor.start_interval(start + 999ms));
-    BOOST_TEST(f.anchor.start_interval(start + 1s));
+    f.anchor.on_connected(start);
+    BOOST_TEST(!f.anchor.is_due(std::nullopt, start + 999ms));
+    BOOST_TEST(f.anchor.is_due(std::nullopt, start + 1s));
+}
+
+BOOST_AUTO_TEST_CASE(counter_of_a_slot_is_raised_once_per_connection)
+{
+    anchor_fixture f;
+    BOOST_TEST(f.anchor.is_due(slot_number{7}, start));
+    BOOST_TEST(!f.anchor.is_due(slot_number{7}, start + 1h));
+    BOOST_TEST(f.anchor.is_due(slot_number{8}, start));
+    f.anchor.forget(7);
+    BOOST_TEST(f.anchor.is_due(slot_number{7}, start));
+    BOOST_TEST(!f.anchor.is_due(slot_number{8}, start));
+    f.anchor.on_connected(start);
+    BOOST_TEST(f.anchor.is_due(slot_number{7}, start));
+}
+
+BOOST_AUTO_TEST_CASE(nodes_share_the_highest_fence)
+{
+    anchor_fixture f;
+    fence_anchor other;
+    f.anchor.share_highest(other);
+    BOOST_TEST(other.accept(1'700'000'000'000'007));
+    BOOST_TEST(f.request().find("1700000000000007") != std::string::npos);
 }
 
 BOOST_AUTO_TEST_CASE(counter_is_raised_to_the_highest_granted_fence)

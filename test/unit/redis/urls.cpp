@@ -53,6 +53,9 @@ BOOST_AUTO_TEST_CASE(each_form_is_understood)
     is("redis+unix:///run/r.sock?db=4", {.socket_path = "/run/r.sock", .database = 4});
     is("redis+sentinel://:p@a,b:2/main/3",
         {.hosts = {{"a", "26379"}, {"b", "2"}}, .master = "main", .password = "p", .database = 3});
+    is("redis+cluster://u:p@a,b:2",
+        {.cluster = true, .hosts = {{"a", "6379"}, {"b", "2"}}, .user = "u", .password = "p"});
+    is("rediss+cluster://a/0", {.tls = true, .cluster = true, .hosts = {{"a", "6379"}}});
     is("REDISS://H", {.tls = true, .hosts = {{"h", "6379"}}});
     is("Redis+Unix:///Run/r@1,a.sock", {.socket_path = "/Run/r@1,a.sock"});
     is("redis+sentinel://a/Main%2C1", {.hosts = {{"a", "26379"}}, .master = "Main,1"});
@@ -81,7 +84,7 @@ BOOST_AUTO_TEST_CASE(refusal_does_not_repeat_the_url)
 BOOST_AUTO_TEST_CASE(unknown_scheme_is_refused_with_the_remedy)
 {
     const auto refusal_text = [](const char* url) { return refusal_of([&] { static_cast<void>(parse_url(url)); }); };
-    BOOST_TEST(refusal_text("redis+cluster://h").find("Cluster is not supported") != std::string::npos);
+    BOOST_TEST(refusal_text("redis+cluster://h/1").find("only the database 0") != std::string::npos);
     BOOST_TEST(refusal_text("redis+quorum://a,b,c").find("redis::make_quorum") != std::string::npos);
 }
 
@@ -229,7 +232,7 @@ BOOST_AUTO_TEST_CASE(plain_and_wrapped_errors_are_classified)
         {"NOPERM this user has no permissions", "grant the user the rights that the documentation lists"},
         {"WRONGPASS invalid username-password pair", "correct the user or the password"},
         {"WRONGTYPE Operation against a key", "another program uses this key"},
-        {"MOVED 3999 127.0.0.1:6381", "Redis Cluster is not supported"},
+        {"MOVED 3999 127.0.0.1:6381", "write redis+cluster://"},
         {"CROSSSLOT Keys in request don't hash to the same slot", "in a cluster, give a prefix with braces"},
         {"OOM command not allowed when used memory > 'maxmemory'.", "the server is out of memory"},
         {"READONLY You can't write against a read only replica.", "the server is a replica"},

@@ -1,0 +1,280 @@
+// Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+#include "redis/cluster/cluster.hpp"
+
+#include "redis/cluster/node_command.hpp"
+#include "redis/cluster/redirection.hpp"
+#include "redis/failures.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <map>
+#include <string_view>
+#include <utility>
+
+namespace colock::inline v0::redis::detail {
+
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr unsigned max_redirections = 5;
+/// Intervals at which the map is asked for: after redirections, and while operations cannot be sent.
+constexpr lease_clock::duration refresh_interval = 1s;
+constexpr lease_clock::duration blocked_interval = 100ms;
+/// How long a connected node may take to send the map, before another node is asked.
+constexpr lease_clock::duration answer_timeout = 500ms;
+
+} // namespace
+
+cluster::cluster(const std::shared_ptr<client>& seed)
+    : seed_(seed), nodes_{seed}, timer_(std::make_unique<asio::steady_timer>(seed->strand()))
+{
+}
+
+std::shared_ptr<cluster> cluster::make(const asio::any_io_executor& executor, const std::shared_ptr<client>& seed)
+{
+    auto result = std::make_shared<cluster>(seed);
+    seed->join_cluster(result);
+    join_context(executor, result);
+    return result;
+}
+
+// Routing.
+
+void cluster::submit(operation_ptr operation)
+{
+    auto& routed = static_cast<client_operation&>(*operation);
+    if (routed.slot && !routed.is_pinned) {
+        const auto to = client_for(*routed.slot);
+        if (!to)
+            return; // The context has shut down.
+        routed.send_to(*to, false);
+    }
+    routed.owner().enqueue(std::move(operation));
+}
+
+std::shared_ptr<client> cluster::client_for(slot_number slot) const
+{
+    const std::lock_guard guard(mutex_);
+    return nodes_.empty() ? nullptr : nodes_[owners_[slot]];
+}
+
+std::bitset<slot_count> cluster::slots_beside(slot_number slot) const
+{
+    std::bitset<slot_count> found;
+    const std::lock_guard guard(mutex_);
+    for (std::size_t i = 0; i < slot_count; ++i)
+        found[i] = owners_[i] == owners_[slot];
+    return found;
+}
+
+bool cluster::follow_redirection(client_operation& operation)
+{
+    const auto& from = static_cast<client&>(operation.owner());
+    auto& answer = operation.replies.back();
+    auto found = parse_redirection(answer.text);
+    if (!found)
+        return false;
+    if (found->node.host.empty())
+        found->node.host = from.node().host;
+    const auto to = index_of(from.config().reachable(found->node));
+    if (!found->asks)
+        assign({found->slot, found->slot}, to);
+    refresh(refresh_interval);
+    if (++operation.redirections > max_redirections) {
+        answer.text = "TRYAGAIN the nodes refer to each other: " + answer.text;
+        return false;
+    }
+    const auto next = nodes()[to];
+    operation.send_to(*next, found->asks);
+    next->enqueue(operation_ptr(&operation));
+    return true;
+}
+
+operation_client* cluster::client_of(remote::connection_number connection)
+{
+    // The numbers of a node begin with 1.
+    const auto index = (connection - 1) / remote::lost_requests::numbers_per_server;
+    const std::lock_guard guard(mutex_);
+    return index < nodes_.size() ? nodes_[index].get() : nullptr;
+}
+
+std::vector<std::shared_ptr<client>> cluster::nodes() const
+{
+    const std::lock_guard guard(mutex_);
+    return nodes_;
+}
+
+cluster::node_index cluster::index_of(const endpoint& node)
+{
+    const auto known = nodes();
+    const auto found = std::ranges::find_if(known, [&](const auto& each) { return each->node() == node; });
+    if (found != known.end())
+        return static_cast<node_index>(found - known.begin());
+    auto added = seed_->make_for_node(node, known.size());
+    const std::lock_guard guard(mutex_);
+    nodes_.push_back(std::move(added));
+    return static_cast<node_index>(nodes_.size() - 1);
+}
+
+// The map.
+
+void cluster::refresh(lease_clock::duration min_interval)
+{
+    const auto now = lease_clock::now();
+    if (is_refreshing_ || now - refreshed_at_ < min_interval)
+        return;
+    refreshed_at_ = now;
+    is_refreshing_ = true;
+    request_map([self = weak_from_this()](const failure_ptr&) {
+        if (const auto kept = self.lock())
+            kept->is_refreshing_ = false;
+    });
+}
+
+std::shared_ptr<client> cluster::choose_source()
+{
+    // A later host of the URL may answer although the first does not.
+    for (const auto& each : seed_->config().location.hosts)
+        static_cast<void>(index_of(each));
+    // If no node is connected, all are tried, one after another.
+    const auto all = nodes();
+    const auto at = [&](std::size_t distance) { return (last_asked_ + distance) % all.size(); };
+    std::size_t distance = 1;
+    while (distance <= all.size() && !all[at(distance)]->is_connected())
+        ++distance;
+    last_asked_ = at(distance <= all.size() ? distance : 1);
+    return all[last_asked_];
+}
+
+void cluster::request_map(std::function<void(failure_ptr)> done)
+{
+    const auto source = choose_source();
+    const auto timeout = source->is_connected() ? answer_timeout : source->config().connect_timeout;
+    source->enqueue(make_node_command(*source, {"CLUSTER", "SLOTS"}, timeout,
+        [self = weak_from_this(), replier = source->node(), done = std::move(done)](
+            const reply& answer, failure_ptr failure) {
+            const auto kept = self.lock();
+            if (kept && !failure)
+                failure = kept->on_map(answer, replier);
+            done(std::move(failure));
+        }));
+}
+
+failure_ptr cluster::on_map(const reply& answer, const endpoint& replier)
+{
+    const auto ranges = parse_slots(answer, replier);
+    if (!ranges)
+        return refusal(answer);
+    for (const auto& each : *ranges)
+        assign(each, index_of(seed_->config().reachable(each.master)));
+    move_waiting();
+    return nullptr;
+}
+
+void cluster::assign(const slot_range& slots, node_index owner)
+{
+    const auto all = nodes();
+    // The slots that each node has lost.
+    std::map<node_index, std::bitset<slot_count>> lost;
+    {
+        const std::lock_guard guard(mutex_);
+        for (auto slot = std::size_t{slots.first}; slot <= slots.last; ++slot) {
+            const auto before = std::exchange(owners_[slot], owner);
+            if (before == owner)
+                continue;
+            lost[before].set(slot);
+            all[owner]->anchor().forget(static_cast<slot_number>(slot));
+        }
+    }
+    // The waiters subscribe again, at the new owner.
+    for (const auto& [before, moved] : lost)
+        all[before]->wake_waiters([&](std::string_view key) { return moved[slot_of(key)]; });
+}
+
+void cluster::move_waiting()
+{
+    const auto all = nodes();
+    for (const auto& from : all) {
+        auto moved = from->take_waiting([&](const remote::operation& each) {
+            const auto& routed = static_cast<const client_operation&>(each);
+            return routed.slot && !routed.is_pinned && client_for(*routed.slot) != from;
+        });
+        for (auto& each : moved)
+            submit(std::move(each));
+    }
+}
+
+// Operations that cannot be sent.
+
+void cluster::note_blocked()
+{
+    refresh(blocked_interval);
+    if (is_timer_armed_ || !timer_)
+        return;
+    is_timer_armed_ = true;
+    timer_->expires_after(blocked_interval);
+    timer_->async_wait([self = weak_from_this()](const error_code& error) {
+        const auto kept = self.lock();
+        if (kept && !error)
+            kept->on_timer();
+    });
+}
+
+void cluster::on_timer()
+{
+    is_timer_armed_ = false;
+    bool is_blocked = false;
+    for (const auto& each : nodes()) {
+        if (!each->is_blocked())
+            continue;
+        is_blocked = true;
+        each->report_unreachable();
+    }
+    if (is_blocked)
+        note_blocked();
+}
+
+// The end.
+
+void cluster::close(lease_clock::duration deadline, completion<close_outcome> done)
+{
+    struct open_clients
+    {
+        std::atomic<std::size_t> count;
+        completion<close_outcome> done;
+    };
+    const auto all = nodes();
+    const auto left = std::make_shared<open_clients>(all.size(), std::move(done));
+    for (const auto& each : all) {
+        each->close(deadline, [left](close_outcome) {
+            if (--left->count == 0)
+                left->done({});
+        });
+    }
+}
+
+void cluster::cancel_close() noexcept
+{
+    const std::lock_guard guard(mutex_);
+    for (const auto& each : nodes_)
+        each->cancel_close();
+}
+
+void cluster::retire() noexcept
+{
+    const std::lock_guard guard(mutex_);
+    for (const auto& each : nodes_)
+        each->retire();
+}
+
+void cluster::context_shutdown() noexcept
+{
+    timer_.reset();
+    std::vector<std::shared_ptr<client>> dropped;
+    const std::lock_guard guard(mutex_);
+    dropped.swap(nodes_);
+}
+
+} // namespace colock::inline v0::redis::detail

@@ -1,0 +1,51 @@
+// Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+#include "redis/operations/client_operation.hpp"
+
+#include "redis/failures.hpp"
+
+namespace colock::inline v0::redis::detail {
+
+void client_operation::end(delivery status, failure_ptr failure)
+{
+    const bool may_follow = status == delivery::answered && !is_pinned && !replies.empty() && replies.back().is_error();
+    if (may_follow && owner_->follow_redirection(*this))
+        return;
+    ended(status, std::move(failure));
+}
+
+void client_operation::send_to(operation_client& owner, bool behind_asking)
+{
+    replies.clear();
+    fence = {};
+    asks = behind_asking;
+    owner_ = &owner;
+}
+
+void client_operation::route_by(std::string_view key)
+{
+    if (config().cluster())
+        slot = slot_of(lock_key(config(), key).text());
+}
+
+void client_operation::resubmit()
+{
+    replies.clear();
+    fence = {};
+    redirections = 0;
+    owner_->submit(operation_ptr(this));
+}
+
+void client_operation::push_anchor(boost::redis::request& request, std::size_t count) const
+{
+    // The whole script is sent to a new connection, so a server that is no node of a cluster knows it.
+    const bool is_known = count == 0 && !config().cluster();
+    owner_->anchor().push(
+        request, is_known ? script::form::digest : script::form::whole, config().fence_key(slot), count);
+}
+
+bool client_operation::misses_fence() const
+{
+    return config().cluster() && (fence.is(reply::kind::none) || is_redirection(fence));
+}
+
+} // namespace colock::inline v0::redis::detail

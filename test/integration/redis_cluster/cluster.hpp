@@ -1,0 +1,67 @@
+// Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+#pragma once
+
+#include "integration/redis/server.hpp"
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace colock::testing {
+
+/// Runs a Redis Cluster. At the start, the nodes 0, 1 and 2 are masters, and the nodes 3, 4 and 5 their replicas.
+class redis_cluster
+{
+public:
+    static constexpr std::size_t masters = 3;
+    static constexpr std::size_t size = 2 * masters;
+
+    /// \param settings of each server
+    explicit redis_cluster(std::chrono::milliseconds node_timeout = std::chrono::seconds(2),
+        const std::vector<std::string>& settings = {});
+
+    /// The URL names the first two masters.
+    [[nodiscard]] std::string url() const;
+    [[nodiscard]] redis_server& node(std::size_t number) noexcept { return *nodes_[number]; }
+    [[nodiscard]] redis_server& replica_of(std::size_t master) noexcept { return *nodes_[masters + master]; }
+    /// Numbers of the nodes that are masters now, in the order of their numbers.
+    [[nodiscard]] std::vector<std::size_t> current_masters();
+    [[nodiscard]] std::uint16_t slot_of(std::string_view key);
+    /// Number of the node that owns the slot of the key.
+    [[nodiscard]] std::size_t owner_of(std::string_view key);
+    /// Removes all keys of all masters.
+    void clear();
+    /// The names of all keys of the current masters.
+    [[nodiscard]] std::vector<std::string> keys();
+
+    /// Moves a slot with its keys from one master to another, in three steps.
+    void move_slot(std::uint16_t slot, std::size_t from, std::size_t to);
+    void begin_move(std::uint16_t slot, std::size_t from, std::size_t to);
+    void move_keys(std::uint16_t slot, std::size_t from, std::size_t to);
+    void finish_move(std::uint16_t slot, std::size_t from, std::size_t to);
+
+    /// Lets a replica of the master take over without loss, and waits until it has.
+    void fail_over(std::size_t master);
+    /// Waits until all nodes run and agree, and each master has a replica.
+    void wait_until_ok();
+    /// Waits until the node has been promoted.
+    void wait_until_promoted(std::size_t number);
+
+private:
+    [[nodiscard]] std::string id_of(std::size_t number);
+    /// Returns the line of CLUSTER NODES in which the node describes itself.
+    [[nodiscard]] std::string self_of(std::size_t number);
+    [[nodiscard]] std::string epoch_of(std::size_t number);
+
+    std::vector<std::unique_ptr<redis_server>> nodes_;
+};
+
+/// \throws std::runtime_error if it takes too long
+void wait_until(const std::function<bool()>& reached, std::string_view what);
+
+} // namespace colock::testing

@@ -1,0 +1,86 @@
+// Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+// Slots that move from one master to another while their locks are used.
+#include "cluster.hpp"
+#include "load.hpp"
+
+#include <boost/test/unit_test.hpp>
+
+#include <algorithm>
+#include <chrono>
+#include <string>
+#include <thread>
+#include <vector>
+
+namespace colock::testing {
+
+using namespace std::chrono_literals;
+
+BOOST_AUTO_TEST_SUITE(redis_cluster_moves)
+
+namespace {
+
+/// Keys in two slots of each master.
+std::vector<std::string> keys_in_six_slots()
+{
+    std::vector<std::string> keys;
+    for (const auto* const tag : {"a", "b", "c", "d", "e", "f"}) {
+        for (int i = 0; i < 4; ++i)
+            keys.push_back("{" + std::string(tag) + "}" + std::to_string(i));
+    }
+    return keys;
+}
+
+void check(const cluster_load::result& seen)
+{
+    BOOST_TEST(seen.grants > 500u);
+    BOOST_TEST(seen.overlaps == 0u);
+    BOOST_TEST(seen.low_fences == 0u);
+    BOOST_TEST(seen.errors.size() == 0u, (seen.errors.empty() ? "" : seen.errors.front()));
+    BOOST_TEST_MESSAGE(seen.grants << " grants, longest acquire " << seen.longest_acquire.count() << " ms");
+}
+
+} // namespace
+
+BOOST_AUTO_TEST_CASE(locks_are_held_once_while_slots_move)
+{
+    redis_cluster servers;
+    cluster_load load(servers.url(), keys_in_six_slots(), 5s);
+    int moves = 0;
+    check(load.run(6s, [&] {
+        const auto ends = std::chrono::steady_clock::now() + 5s;
+        while (std::chrono::steady_clock::now() < ends) {
+            for (const auto* const tag : {"a", "b", "c", "d", "e", "f"}) {
+                const auto key = "{" + std::string(tag) + "}";
+                const auto slot = servers.slot_of(key);
+                const auto from = servers.owner_of(key);
+                servers.move_slot(slot, from, (from + 1) % redis_cluster::masters);
+                ++moves;
+            }
+        }
+    }));
+    BOOST_TEST(moves > 6);
+    BOOST_TEST_MESSAGE(moves << " moves");
+}
+
+/// While a slot is open, keys that do not exist are created at the target, behind ASKING, and keys that exist are used
+/// at the source.
+BOOST_AUTO_TEST_CASE(locks_of_an_open_slot_are_granted_at_once)
+{
+    redis_cluster servers;
+    cluster_load load(servers.url(), keys_in_six_slots(), 5s);
+    const auto seen = load.run(5s, [&] {
+        std::this_thread::sleep_for(500ms);
+        const auto slot = servers.slot_of("{a}");
+        const auto from = servers.owner_of("{a}"), to = (from + 1) % redis_cluster::masters;
+        servers.begin_move(slot, from, to);
+        std::this_thread::sleep_for(3s);
+        servers.move_keys(slot, from, to);
+        servers.finish_move(slot, from, to);
+    });
+    check(seen);
+    BOOST_TEST(seen.longest_acquire.count() < 2000);
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+} // namespace colock::testing
