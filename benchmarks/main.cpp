@@ -82,8 +82,8 @@ try {
             .value("part", settings.part, "NAME",
                 "runs one part; default: all parts except listing and growth. All backends: uncontended, waiters, "
                 "hand-off, load, listing, growth. Memory: verbs, allocations, threads. Backends with a server: forms. "
-                "Redis: contended, groups, stalls, threads. ZooKeeper: contended, processes, fail-over, many-waiters, "
-                "resumptions, stalls. MongoDB: readers, groups, memory, stalls")
+                "Redis: contended, groups, stalls, cluster, threads. ZooKeeper: contended, processes, fail-over, "
+                "many-waiters, resumptions, stalls. MongoDB: readers, groups, memory, stalls")
             .value("peers", settings.peers, "FILE",
                 "with a Redis, ZooKeeper or MongoDB backend: also measures the programs that the file lists "
                 "(scripts/bench.sh --peers)")

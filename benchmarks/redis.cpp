@@ -9,6 +9,7 @@
 
 #include <boost/asio/io_context.hpp>
 
+#include <cstdlib>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -198,6 +199,8 @@ std::optional<chart> run_redis(const options& settings, report& results)
         measure_redis_waiters(*at, settings, results);
     if (settings.wants("stalls"))
         measure_redis_stalls(*at, settings, results);
+    if (const auto* const cluster = std::getenv("COLOCK_TEST_REDIS_CLUSTER"); cluster && settings.wants("cluster"))
+        measure_redis_cluster(settings, cluster, results);
     // This part must run last, because colock locks its mutexes only after the process has started a thread.
     if (settings.wants("threads"))
         measure_redis_threads(settings, stored_value(settings.backend, *at), results);

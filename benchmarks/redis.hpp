@@ -62,4 +62,8 @@ void measure_redis_stalls(const workload& at, const options& settings, report& r
 /// \param value the value that colock stores at a key
 void measure_redis_threads(const options& settings, const std::string& value, report& results);
 
+/// Measures pairs on a cluster and on one server in turn: the CPU time of this process and of the servers per pair.
+/// \param cluster_url the cluster of scripts/redis_cluster.sh
+void measure_redis_cluster(const options& settings, const std::string& cluster_url, report& results);
+
 } // namespace bench

@@ -10,7 +10,7 @@
 #                       in docs/benchmarks.md again
 #   --part NAME         runs one part; default: all parts except listing and growth. All backends: uncontended, waiters,
 #                       hand-off, load, listing, growth. Memory: verbs, allocations, threads. Backends with a server:
-#                       forms. Redis: contended, groups, stalls, threads. ZooKeeper: contended, processes, fail-over,
+#                       forms. Redis: contended, groups, stalls, cluster, threads. ZooKeeper: contended, processes, fail-over,
 #                       many-waiters, resumptions, stalls. MongoDB: readers, groups, memory, stalls
 #   --concurrency N     number of coroutines of the load; default: 64
 #   --keys N            number of keys of the load; default: 1000
@@ -114,6 +114,9 @@ redis | zookeeper | mongodb)
         [ ! -x "$colock_mongodb_native/bin/secantusd-rs" ] || backend=mongodb_native
     fi
     servers=("$backend")
+    case "$backend ${options[*]} " in
+    "redis "*"--part cluster "*) servers+=(redis_cluster) ;;
+    esac
     # The server waits for the disk, as in production, except in tests.
     [ -n "${COLOCK_BENCH:-}" ] || export COLOCK_ZOOKEEPER_OPTIONS=
     # With peers, each round uses its own ZooKeeper server.

@@ -31,8 +31,8 @@ build/release/test/simulation/colock_test_simulation --defects
 build/release/test/simulation/colock_test_simulation --seconds 600
 
 echo "nightly: the MongoDB tests, and the contract over a network, under the sanitizers"
-scripts/test.sh tsan --tests-regex '^(mongo|networked)[.]'
-scripts/test.sh asan --tests-regex '^networked[.]'
+scripts/test.sh tsan --tests-regex '^(mongo|networked|redis_cluster)[.]'
+scripts/test.sh asan --tests-regex '^(networked|redis_cluster)[.]'
 
 # The native server deviates from MongoDB in other details than the server of scripts/test.sh.
 echo "nightly: the MongoDB tests with the native server"
@@ -58,7 +58,7 @@ for sabotage in blind_release always_granted repeated_fence late_break early_exp
     scripts/prove.sh $backend --sabotage $sabotage || status=$?
     [ "$status" = 1 ]
 done
-for backend in redis sentinel quorum zookeeper mongodb ferretdb; do
+for backend in redis redis-cluster sentinel quorum zookeeper mongodb ferretdb; do
     echo "nightly: scripts/prove.sh $backend"
     scripts/prove.sh "$backend" --minutes 5
 done

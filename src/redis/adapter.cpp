@@ -7,6 +7,7 @@
 #include "redis/operations/claim_state.hpp"
 #include "redis/operations/names.hpp"
 #include "redis/operations/operations.hpp"
+#include "redis/quorum_node.hpp"
 #include "remote/adapter/adapter_base.hpp"
 #include "util/cursor.hpp"
 
@@ -243,6 +244,13 @@ private:
     /// Null if the URL names no cluster.
     std::shared_ptr<cluster> cluster_;
 };
+
+std::shared_ptr<adapter> make_quorum_node(const asio::any_io_executor& executor, const options& settings)
+{
+    detail::settings config(settings);
+    config.is_quorum_node = true;
+    return redis_adapter::make(executor, std::move(config));
+}
 
 } // namespace detail
 

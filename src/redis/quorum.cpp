@@ -2,6 +2,7 @@
 #include <colock/redis/adapter.hpp>
 
 #include "quorum/adapter.hpp"
+#include "redis/quorum_node.hpp"
 #include "redis/url.hpp"
 
 #include <algorithm>
@@ -28,8 +29,10 @@ std::shared_ptr<adapter> make_quorum(
         location.database = 0;
         if (std::ranges::find(locations, location) != locations.end())
             detail::refuse_options("a quorum names a master twice");
+        if (location.cluster)
+            detail::refuse_options("a quorum names a cluster; name single masters that are in no cluster");
         locations.push_back(std::move(location));
-        nodes.push_back(make_adapter(executor, node));
+        nodes.push_back(detail::make_quorum_node(executor, node));
         node_options.push_back(std::move(node));
     }
     const auto& common = node_options.front();

@@ -40,7 +40,8 @@ settings::settings(const options& options)
       operation_timeout(options.operation_timeout.value_or(std::chrono::seconds(5))),
       connect_timeout(options.connect_timeout), idle_timeout(options.idle_timeout),
       health_interval(options.health_interval), poll_interval(options.poll_interval),
-      max_clock_lead(options.max_clock_lead), address_map(options.address_map)
+      replicas(options.replicas), replica_timeout(options.replica_timeout), max_clock_lead(options.max_clock_lead),
+      address_map(options.address_map)
 {
     remote::use_program_value(location.user, options.user, "user", "redis");
     remote::use_program_value(location.password, options.password, "password", "redis");
@@ -66,6 +67,12 @@ settings::settings(const options& options)
     check_range("connect_timeout", connect_timeout, milliseconds(10));
     check_range("health_interval", health_interval, milliseconds(10));
     check_range("poll_interval", poll_interval, milliseconds(1));
+    if (replicas > 100)
+        refuse_options("replicas is " + std::to_string(replicas) + "; give the number that must confirm, 0 to 100");
+    if (replica_timeout < milliseconds(1) || replica_timeout > std::chrono::seconds(10) ||
+        (replicas > 0 && replica_timeout >= operation_timeout))
+        refuse_options("replica_timeout is " + colock::detail::in_words(replica_timeout) +
+                       "; give 1 ms to 10 s, less than operation_timeout");
     if (max_clock_lead)
         check_range("max_clock_lead", *max_clock_lead, milliseconds(0));
     if (idle_timeout < milliseconds::zero()) {

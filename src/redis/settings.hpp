@@ -8,6 +8,7 @@
 #include <colock/redis/adapter.hpp>
 
 #include <chrono>
+#include <cstddef>
 #include <functional>
 #include <map>
 #include <optional>
@@ -30,8 +31,12 @@ struct settings
     std::chrono::milliseconds idle_timeout{10'000};
     std::chrono::milliseconds health_interval{500};
     std::chrono::milliseconds poll_interval{250};
+    std::size_t replicas = 0;
+    std::chrono::milliseconds replica_timeout{100};
     std::optional<std::chrono::milliseconds> max_clock_lead;
     std::map<std::string, std::string> address_map;
+    /// Whether the server is one of the masters of a quorum.
+    bool is_quorum_node = false;
     /// Prefix of the key of every lock. The members below are the names, or the prefixes of the names, of colock's own
     /// keys. No lock can have such a key.
     std::string prefix;

@@ -50,6 +50,8 @@ constexpr remote::url_option<options> all_options[] = {
     {"idle_timeout", set_member<&options::idle_timeout>},
     {"health_interval", set_member<&options::health_interval>},
     {"poll_interval", set_member<&options::poll_interval>},
+    {"replicas", set_member<&options::replicas>},
+    {"replica_timeout", set_member<&options::replica_timeout>},
     {"max_clock_lead", set_member<&options::max_clock_lead>},
 };
 

@@ -273,6 +273,32 @@ def redis_sentinels(doctor):
             report.expect("version", "ok", server=master.host)
 
 
+def redis_cluster(doctor):
+    options = ("--cluster-enabled", "yes", "--cluster-node-timeout", "900", *SAFE)
+    with contextlib.ExitStack() as stack:
+        nodes = [stack.enter_context(redis_server(*options, "--cluster-port", str(free_port()))) for _ in range(2)]
+        nodes[0].ask("CLUSTER", "ADDSLOTSRANGE", "0", "8191")
+        nodes[1].ask("CLUSTER", "ADDSLOTSRANGE", "8192", "16383")
+        nodes[1].ask("CLUSTER", "SET-CONFIG-EPOCH", "2")
+        bus = nodes[0].ask("CONFIG", "GET", "cluster-port").split("\r\n")[-2]
+        nodes[1].ask("CLUSTER", "MEET", "127.0.0.1", str(nodes[0].port), bus)
+        wait_for(lambda: all("cluster_state:ok" in each.ask("CLUSTER", "INFO") for each in nodes), "the nodes agree")
+        report = doctor.report(f"redis+cluster://127.0.0.1:1,{nodes[0].host}").exits_with(0)
+        report.expect("locking", "ok")
+        report.expect("answer", "warn", "no", server="127.0.0.1:1")
+        report.expect("state", "ok", server="cluster")
+        report.expect("served slots", "ok", "16384", server="cluster")
+        report.expect("full coverage", "warn", "yes", "cluster-require-full-coverage no", server="cluster")
+        report.expect("node timeout", "warn", "900 ms", server="cluster")
+        for each in nodes:
+            report.expect("appendfsync", "ok", server=each.host)
+        nodes[1].ask("CLUSTER", "DELSLOTS", "9000")
+        nodes[0].ask("CLUSTER", "DELSLOTS", "9000")
+        report = doctor.report(f"redis+cluster://{nodes[1].host}").exits_with(1)
+        report.expect("state", "fail", "fail", server="cluster")
+        report.expect("served slots", "fail", "16383", server="cluster")
+
+
 def redis_quorum(doctor):
     with redis_server(*SAFE) as first, redis_server(*SAFE) as second, redis_server() as third:
         url = f"redis+quorum://{first.host},{second.host},{third.host}"

@@ -13,6 +13,7 @@
 #include <boost/asio/any_io_executor.hpp>
 
 #include <chrono>
+#include <cstddef>
 #include <functional>
 #include <map>
 #include <memory>
@@ -121,6 +122,15 @@ struct options
     /// Interval at which a waiter tries again if it may miss releases: in the plain layout, because other libraries
     /// announce no release, or if the user has no permission to subscribe. Range: 1 ms to 1 h.
     std::chrono::milliseconds poll_interval{250};
+    /// Number of replicas that must confirm each grant and each extension, by `WAIT`. A failover to one of them then does
+    /// not lose the lock; with more replicas than that, another one may be promoted. If too few confirm it within
+    /// `replica_timeout`, a grant is released and counts as a failed attempt (`errc::unavailable`), and an extension
+    /// fails with `errc::outcome_unknown`. Grants and extensions that are sent together wait once. Needs the right
+    /// `+wait`. Default: 0, the answer does not wait for replicas. Range: 0 to 100.
+    std::size_t replicas = 0;
+    /// See `replicas`. Requests that were sent behind a grant wait, too. Range: 1 ms to 10 s, and less than
+    /// `operation_timeout`.
+    std::chrono::milliseconds replica_timeout{100};
     /// Maximum time by which a server's clock may get ahead while a lease lasts. A clock gets ahead by a forward step,
     /// or because the clock of a promoted replica is ahead of its master's. The holder ends every lease earlier by this
     /// value. Two holders are possible if a clock gets further ahead. A clock that falls behind only delays an expiry.

@@ -115,6 +115,9 @@ struct version
 [[nodiscard]] std::span<const check> redis_checks();
 [[nodiscard]] std::span<const check> redis_replica_checks();
 [[nodiscard]] std::span<const check> sentinel_checks();
+[[nodiscard]] std::span<const check> cluster_checks();
+/// Checks of a node of a cluster that does not answer.
+[[nodiscard]] std::span<const check> unreachable_node_checks();
 [[nodiscard]] std::span<const check> zookeeper_checks();
 /// Checks that compare all servers of an ensemble.
 [[nodiscard]] std::span<const check> ensemble_checks();

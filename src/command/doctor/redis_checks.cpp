@@ -50,6 +50,36 @@ judgement judge_link(const server_values& values)
         verdict::warn, "this replica does not receive the locks, which are lost if it is promoted; look at its log"};
 }
 
+judgement judge_cluster_state(const server_values& values)
+{
+    if (values.text("cluster_state") == "ok")
+        return {};
+    return {verdict::fail, "the cluster serves no locks now; look at redis-cli --cluster check"};
+}
+
+judgement judge_slots(const server_values& values)
+{
+    if (values.number("cluster_slots_ok") == 16384)
+        return {};
+    return {verdict::fail, "some slots have no master that can be reached, so their locks cannot be acquired"};
+}
+
+judgement judge_full_coverage(const server_values& values)
+{
+    if (values.text("cluster-require-full-coverage") == "no")
+        return {};
+    return {verdict::warn,
+        "a master that fails stops the locks of all masters until it is replaced; set cluster-require-full-coverage no"};
+}
+
+judgement judge_node_timeout(const server_values& values)
+{
+    if (values.number("cluster-node-timeout") > 1000)
+        return {};
+    return {verdict::warn, "a master that was stopped and replaced may be believed once more; set it above 1000, twice "
+                           "the health_interval"};
+}
+
 bool has_append_file(const server_values& values)
 {
     return values.text("aof_enabled") == "1";
@@ -179,7 +209,42 @@ constexpr check sentinel_rows[] = {
     {.name = "replicas of the master", .value_name = "num-slaves", .judge = &judge_replicas},
 };
 
+constexpr check unreachable_node_rows[] = {
+    {.name = "answer", .value_name = "answer", .judge = &judge_answer},
+};
+
+constexpr check cluster_rows[] = {
+    {.name = "answer", .value_name = "answer", .judge = &judge_answer},
+    {.name = "state",
+        .value_name = "cluster_state",
+        .command = "redis-cli CLUSTER INFO",
+        .judge = &judge_cluster_state},
+    {.name = "served slots",
+        .value_name = "cluster_slots_ok",
+        .command = "redis-cli CLUSTER INFO",
+        .judge = &judge_slots},
+    {.name = "full coverage",
+        .value_name = "cluster-require-full-coverage",
+        .command = "redis-cli CONFIG GET cluster-require-full-coverage",
+        .judge = &judge_full_coverage},
+    {.name = "node timeout",
+        .value_name = "cluster-node-timeout",
+        .unit = " ms",
+        .command = "redis-cli CONFIG GET cluster-node-timeout",
+        .judge = &judge_node_timeout},
+};
+
 } // namespace
+
+std::span<const check> unreachable_node_checks()
+{
+    return unreachable_node_rows;
+}
+
+std::span<const check> cluster_checks()
+{
+    return cluster_rows;
+}
 
 std::span<const check> redis_checks()
 {

@@ -293,6 +293,75 @@ asio::awaitable<void> query_sentinel(redis_session& session, const std::string& 
     values.set("usable", usable.error.empty() ? usable.first() : usable.error);
 }
 
+asio::awaitable<void> query_cluster(redis_session& session, server_values& values)
+{
+    const auto hello = co_await session.send_hello();
+    const auto info = hello.error.empty() ? co_await session.execute({"CLUSTER", "INFO"}) : hello;
+    if (!info.error.empty()) {
+        values.set("cause", info.error);
+        co_return;
+    }
+    values.set("answer", "yes");
+    read_info(info.first(), values);
+    for (const auto* each : {"cluster-require-full-coverage", "cluster-node-timeout"})
+        co_await read_config(session, each, values);
+    const auto nodes = co_await session.execute({"CLUSTER", "NODES"});
+    if (nodes.error.empty())
+        values.set("nodes", nodes.first());
+}
+
+/// Returns the addresses of the masters with slots, in the lines `id host:port@port[,name] flags ... [slots]` of CLUSTER
+/// NODES.
+/// \param asked the node that has replied. Its host is used for nodes whose host it does not know.
+std::vector<remote::endpoint> masters_of(const server_values& values, const remote::endpoint& asked)
+{
+    std::vector<remote::endpoint> found;
+    const std::string nodes = values.text("nodes");
+    for (const auto line : remote::split(nodes, '\n')) {
+        const auto words = remote::split(line, ' ');
+        if (words.size() < 9 || words[2].find("master") == words[2].npos)
+            continue;
+        const auto address = words[1].substr(0, words[1].find('@'));
+        const auto colon = address.rfind(':');
+        if (colon == address.npos)
+            continue;
+        found.push_back({colon == 0 ? asked.host : std::string(address.substr(0, colon)),
+            std::string(address.substr(colon + 1))});
+    }
+    return found;
+}
+
+/// Examines the cluster, and returns its masters.
+std::vector<remote::endpoint> examine_cluster(
+    const std::vector<remote::endpoint>& hosts, redis_target target, std::vector<finding>& lines)
+{
+    for (const auto& each : hosts) {
+        target.server = each;
+        const server_values values = query_within_timeout(target, query_cluster);
+        const bool is_last = &each == &hosts.back();
+        if (values.text("answer") != "yes" && !is_last) {
+            append(lines, examine(target.name(), unreachable_node_checks(), values));
+            continue;
+        }
+        append(lines, examine("cluster, as " + target.name() + " sees it", cluster_checks(), values));
+        return masters_of(values, each);
+    }
+    return {};
+}
+
+void examine_master(const redis_target& target, const lock_probe& probe, std::vector<finding>& lines)
+{
+    const server_values master = query_within_timeout(target, query_server);
+    append(lines, examine(target.name(), redis_checks(), master, probe.warnings));
+    for (const remote::endpoint& each : replicas_of(master)) {
+        redis_target replica = target;
+        replica.server = each;
+        replica.socket_path.clear();
+        const server_values values = query_within_timeout(replica, query_server);
+        append(lines, examine("replica " + replica.name(), redis_replica_checks(), values));
+    }
+}
+
 } // namespace
 
 std::vector<finding> examine_redis(const backend_address& address, const lock_probe& probe)
@@ -317,18 +386,16 @@ std::vector<finding> examine_redis(const backend_address& address, const lock_pr
         }
         if (target.server.host.empty())
             return lines;
+    } else if (from.scheme().ends_with("+cluster")) {
+        for (const auto& each : examine_cluster(from.hosts("6379"), target, lines)) {
+            target.server = each;
+            examine_master(target, probe, lines);
+        }
+        return lines;
     } else if (target.socket_path.empty()) {
         target.server = from.hosts("6379").front();
     }
-    const server_values master = query_within_timeout(target, query_server);
-    append(lines, examine(target.name(), redis_checks(), master, probe.warnings));
-    for (const remote::endpoint& each : replicas_of(master)) {
-        redis_target replica = target;
-        replica.server = each;
-        replica.socket_path.clear();
-        const server_values values = query_within_timeout(replica, query_server);
-        append(lines, examine("replica " + replica.name(), redis_replica_checks(), values));
-    }
+    examine_master(target, probe, lines);
     return lines;
 }
 

@@ -171,6 +171,11 @@ remote::coroutine session::greet(failure_ptr& failure)
             "redis+cluster://, or give a prefix with braces, so that all keys share a slot");
         co_return;
     }
+    if (result.in_cluster && config_.is_quorum_node) {
+        failure = make_failure(errc::misconfigured_backend,
+            "the server is a node of a Redis Cluster, which cannot be a master of a quorum: name a server of its own");
+        co_return;
+    }
     if (config_.cluster() && !result.in_cluster) {
         failure = make_failure(
             errc::misconfigured_backend, "the server is not a node of a Redis Cluster: write redis:// or rediss://");

@@ -50,6 +50,7 @@ public:
         return step_ == step::take && !config().plain() ? 1 : 0;
     }
     [[nodiscard]] bool may_anchor() const noexcept override { return fence_count() > 0; }
+    [[nodiscard]] bool needs_replicas() const noexcept override { return step_ == step::take; }
     [[nodiscard]] bool needs_sorted_sets() const noexcept override
     {
         return step_ == step::take && detail::needs_sorted_sets(config(), *claim_);
@@ -90,7 +91,7 @@ private:
         else if (replies[0].is(reply::kind::number) && owner().anchor().accept(replies[0].number))
             granted(replies[0].number);
         else
-            held_without_fence(replies[0]);
+            held_in_doubt(*refusal(replies[0]));
     }
 
     void taken(const reply& answer)
@@ -101,12 +102,14 @@ private:
             state_of(*claim_).granted = false;
             note_answer(owner(), *claim_, sent_on);
             done_(create_outcome::busy());
+        } else if (unconfirmed) {
+            held_in_doubt(*unconfirmed);
         } else if (config().plain()) {
             granted(0);
         } else if (fence.is(reply::kind::number) && owner().anchor().accept(fence.number)) {
             granted(fence.number);
         } else if (!fence.is(reply::kind::number) && !misses_fence()) {
-            held_without_fence(fence);
+            held_in_doubt(*refusal(fence));
         } else {
             step_ = step::raise_fence;
             resubmit();
@@ -124,10 +127,10 @@ private:
 
     /// Keeps the lock, because a release would lose the work of the process that has passed it on. The core tries again
     /// or gives up.
-    void held_without_fence(const reply& answer)
+    void held_in_doubt(const failure& reason)
     {
         state_of(*claim_).granted = true;
-        done_(create_outcome::failed(make_failure(errc::outcome_unknown, refusal(answer)->detail)));
+        done_(create_outcome::failed(make_failure(errc::outcome_unknown, reason.detail)));
     }
 
     void failed(delivery status, failure_ptr failure) override

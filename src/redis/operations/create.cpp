@@ -78,6 +78,7 @@ public:
     }
     [[nodiscard]] std::size_t fence_count() const noexcept override { return holds() || config().plain() ? 0 : 1; }
     [[nodiscard]] bool may_anchor() const noexcept override { return fence_count() > 0; }
+    [[nodiscard]] bool needs_replicas() const noexcept override { return !holds(); }
 
     void ended(delivery status, failure_ptr failure) override
     {
@@ -207,7 +208,10 @@ private:
 
     void granted_by_server()
     {
-        if (config().plain() || fence.is(reply::kind::number)) {
+        if (unconfirmed) {
+            problem_ = unconfirmed;
+            continue_with(step::undo);
+        } else if (config().plain() || fence.is(reply::kind::number)) {
             granted(fence.number);
         } else if (misses_fence()) {
             continue_with(step::raise_fence);

@@ -25,6 +25,7 @@ public:
 
     [[nodiscard]] std::size_t fence_count() const noexcept override { return step_ == step::take ? claims_.size() : 0; }
     [[nodiscard]] bool may_anchor() const noexcept override { return step_ == step::take; }
+    [[nodiscard]] bool needs_replicas() const noexcept override { return step_ == step::take; }
     [[nodiscard]] bool needs_sorted_sets() const noexcept override
     {
         return step_ == step::take && std::ranges::any_of(claims_, [this](const auto& each) {
@@ -115,7 +116,7 @@ private:
             if (replies[0].is(reply::kind::number) && accept_fences(replies[0].number))
                 granted(replies[0].number);
             else
-                undo(replies[0]);
+                undo(refusal(replies[0]));
             return;
         case step::undo:
             if (!replies[0].is(reply::kind::array)) {
@@ -135,8 +136,10 @@ private:
             finish_failed(refusal(answer));
         else if (answer.at(0).number != 1)
             refused(answer);
+        else if (unconfirmed)
+            undo(unconfirmed);
         else if (!fence.is(reply::kind::number))
-            undo(fence);
+            undo(refusal(fence));
         else if (accept_fences(fence.number))
             granted(fence.number);
         else
@@ -200,9 +203,9 @@ private:
         finish_failed(std::move(failure));
     }
 
-    void undo(const reply& error)
+    void undo(failure_ptr reason)
     {
-        problem_ = refusal(error);
+        problem_ = std::move(reason);
         continue_with(step::undo);
     }
     void continue_with(step next)

@@ -21,6 +21,8 @@ public:
         route_by(claim_->key());
     }
 
+    [[nodiscard]] bool needs_replicas() const noexcept override { return true; }
+
 private:
     void push(boost::redis::request& request, script::form form) override
     {
@@ -44,7 +46,9 @@ private:
         if (auto* const state = find_state(*claim_))
             state->granted = state->granted || extended;
         note_answer(owner(), *claim_, sent_on);
-        if (replies[0].is(reply::kind::number))
+        if (extended && unconfirmed)
+            done_({extend_status::failed, make_failure(errc::outcome_unknown, unconfirmed->detail)});
+        else if (replies[0].is(reply::kind::number))
             done_({extended ? extend_status::extended : extend_status::not_held, nullptr});
         else
             done_({extend_status::failed, refusal(replies[0])});

@@ -31,6 +31,11 @@ public:
     {
     }
 
+    [[nodiscard]] bool needs_replicas() const noexcept override
+    {
+        return step_ == step::act && action_ == group_action::extend;
+    }
+
 private:
     enum class step : unsigned char
     {
@@ -66,6 +71,8 @@ private:
     {
         const bool has_acted = step_ == step::act;
         outcome_.error = step_ == step::read ? take_page(replies[0]) : take_rows(replies[0]);
+        if (!outcome_.error && unconfirmed)
+            outcome_.error = make_failure(errc::outcome_unknown, unconfirmed->detail);
         if (outcome_.error) {
             finish_failed(std::move(outcome_.error));
             return;

@@ -25,6 +25,7 @@ public:
 
     [[nodiscard]] std::size_t fence_count() const noexcept override { return 1; }
     [[nodiscard]] bool may_anchor() const noexcept override { return true; }
+    [[nodiscard]] bool needs_replicas() const noexcept override { return true; }
 
 private:
     [[nodiscard]] batched_script* add_to_batch(batched_scripts& scripts) override
@@ -57,7 +58,7 @@ private:
         const bool was_held = answer.number != 0;
         if (auto* const state = find_state(*held_))
             state->granted = false;
-        if (was_held && fence.is(reply::kind::number) && owner().anchor().accept(fence.number)) {
+        if (was_held && !unconfirmed && fence.is(reply::kind::number) && owner().anchor().accept(fence.number)) {
             if (auto* const state = find_state(*next_)) {
                 state->granted = true;
                 state->source.reset();
@@ -66,11 +67,12 @@ private:
             done_({{}, create_outcome::granted(static_cast<std::uint64_t>(fence.number))});
             return;
         }
+        // A lock that replicas have not confirmed is granted again, or released.
         const release_outcome released{was_held ? release_status::released : release_status::not_held, nullptr};
         auto created = [released, done = std::move(done_)](
                            create_outcome outcome) mutable { done({released, std::move(outcome)}); };
         owner().submit(make_create(owner(), std::move(next_), std::move(created),
-            was_held ? create_step::raise_fence : create_step::by_script));
+            was_held && !unconfirmed ? create_step::raise_fence : create_step::by_script));
     }
 
     void failed(delivery status, failure_ptr failure) override

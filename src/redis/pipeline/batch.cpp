@@ -46,8 +46,22 @@ void batch::write_request(const settings& config)
     if (config.cluster()) {
         for (auto& each : slots_)
             write_for_cluster(each, config);
-        return;
+    } else {
+        write_for_server(config);
     }
+    if (config.replicas == 0)
+        return;
+    for (auto& each : slots_) {
+        each.needs_replicas = each.owner->needs_replicas();
+        if (each.needs_replicas)
+            replicas_ = config.replicas;
+    }
+    if (replicas_ > 0)
+        request_.push("WAIT", replicas_, config.replica_timeout.count());
+}
+
+void batch::write_for_server(const settings& config)
+{
     build_scripts();
     for (auto& each : slots_) {
         if (!each.batched) {
@@ -143,8 +157,7 @@ void batch::on_node(const boost::redis::resp3::node_view& node)
     if (auto* const batched = current_script()) {
         batched->answer.add(node);
     } else if (current_ == slots_.size()) {
-        if (!is_fence_read_)
-            fence_.add(node);
+        (is_fence_read_ || fence_count_ == 0 ? confirmed_ : fence_).add(node);
     } else if (auto& owner = slots_[current_].owner) {
         const auto& slot = slots_[current_];
         if (owner->replies.empty())
@@ -162,7 +175,7 @@ void batch::on_reply() noexcept
     if (auto* const batched = current_script()) {
         batched->is_read = true;
     } else if (current_ == slots_.size()) {
-        is_fence_read_ = true;
+        (is_fence_read_ || fence_count_ == 0 ? is_confirmation_read_ : is_fence_read_) = true;
     } else if (++complete_replies_ == slots_[current_].reply_count) {
         ++current_;
         complete_replies_ = 0;
@@ -174,7 +187,18 @@ bool batch::is_answered(std::size_t index) const noexcept
 {
     const auto& slot = slots_[index];
     const bool is_read = slot.batched ? slot.batched->is_read : index < current_;
-    return is_read && (slot.fence == 0 || is_fence_read_);
+    return is_read && (slot.fence == 0 || is_fence_read_) && (!slot.needs_replicas || is_confirmation_read_);
+}
+
+failure_ptr batch::unconfirmed() const
+{
+    if (confirmed_.is_error())
+        return refusal(confirmed_);
+    const auto count = confirmed_.is(reply::kind::number) ? confirmed_.number : 0;
+    if (count >= static_cast<std::int64_t>(replicas_))
+        return nullptr;
+    return make_failure(errc::unavailable, std::to_string(count) + " of " + std::to_string(replicas_) +
+                                               " replicas have confirmed the request in time; see options::replicas");
 }
 
 bool batch::remove(operation& operation)
@@ -185,6 +209,7 @@ bool batch::remove(operation& operation)
     operation.was_batched = slot.batched != nullptr;
     if (slot.batched && slot.batched->is_read)
         operation.replies.push_back(slot.batched->take(slot.index));
+    operation.unconfirmed = slot.needs_replicas && is_confirmation_read_ ? unconfirmed() : nullptr;
     if (slot.has_own_fence && !operation.replies.empty()) {
         operation.fence = std::move(operation.replies.back());
         operation.replies.pop_back();
@@ -221,6 +246,9 @@ void batch::clear()
     fence_count_ = 0;
     fence_ = {};
     is_fence_read_ = false;
+    replicas_ = 0;
+    confirmed_ = {};
+    is_confirmation_read_ = false;
     refused_as_replica_ = false;
 }
 

@@ -107,6 +107,8 @@ public:
     [[nodiscard]] virtual bool may_anchor() const noexcept { return false; }
     /// Tells whether the operation needs the commands of sorted sets, which the server may refuse.
     [[nodiscard]] virtual bool needs_sorted_sets() const noexcept { return false; }
+    /// Tells whether an answer counts only if replicas have confirmed it, if `options::replicas` asks for it.
+    [[nodiscard]] virtual bool needs_replicas() const noexcept { return false; }
     /// Adds the operation to the batched script of its kind and returns that script. Then `write` is not called, and
     /// `replies` gets the answer for this operation. Returns null if the operation has to be written by itself.
     [[nodiscard]] virtual batched_script* add_to_batch(batched_scripts& scripts)
@@ -118,6 +120,8 @@ public:
     reply_list replies{};
     /// Last fence of this operation, or the error of the counter.
     reply fence{};
+    /// Why too few replicas have confirmed the answer; null if enough have.
+    failure_ptr unconfirmed{};
     /// Number of the connection on which the operation was sent.
     std::uint64_t sent_on = 0;
     /// Set before `end` is called: true if the operation was part of a batched script.
@@ -147,7 +151,8 @@ public:
 
     void add(operation& operation);
     /// Writes the request. No operation may be added afterwards. Batched scripts, which include the releases, come
-    /// first, because operations behind them may wait for a release. The command for the fences is the last one.
+    /// first, because operations behind them may wait for a release. The command for the fences comes behind all
+    /// operations, and WAIT behind it.
     void write_request(const settings& config);
     [[nodiscard]] std::size_t size() const noexcept { return slots_.size(); }
     [[nodiscard]] boost::redis::request& request() noexcept { return request_; }
@@ -179,13 +184,17 @@ private:
         bool has_own_fence = false;
         /// Index of the operation's last fence, from 1. 0 means that it needs none.
         std::int64_t fence = 0;
+        /// The answer counts only if replicas confirm it.
+        bool needs_replicas = false;
         /// The batched script of the operation, or null; and the operation's index in the script.
         batched_script* batched = nullptr;
         std::size_t index = 0;
     };
     [[nodiscard]] bool is_answered(std::size_t index) const noexcept;
     void build_scripts();
+    void write_for_server(const settings& config);
     void write_for_cluster(slot& each, const settings& config);
+    [[nodiscard]] failure_ptr unconfirmed() const;
     void push(const batched_script& batched, const script& script);
     /// Returns the batched script whose reply is being read, or null.
     [[nodiscard]] batched_script* current_script() noexcept;
@@ -202,6 +211,10 @@ private:
     /// Reply of the INCRBY that takes the fences. Its number is the last of these fences.
     reply fence_;
     bool is_fence_read_ = false;
+    /// Number of replicas that are waited for; 0: the batch has no WAIT. Its reply is the last one.
+    std::size_t replicas_ = 0;
+    reply confirmed_;
+    bool is_confirmation_read_ = false;
     bool refused_as_replica_ = false;
 };
 

@@ -44,6 +44,35 @@ BOOST_AUTO_TEST_CASE(node_of_a_cluster_behind_the_url_of_a_server_needs_braces)
     BOOST_TEST(refused.error->detail.find("write redis+cluster://") != std::string::npos);
 }
 
+BOOST_AUTO_TEST_CASE(node_of_a_cluster_is_no_master_of_a_quorum)
+{
+    auto& servers = shared_cluster();
+    asio::io_context io;
+    const auto url = [&](std::size_t i) { return servers.node(i).url(); };
+    const driver by(io, redis::make_quorum(io.get_executor(), {url(0), url(1), url(2)}));
+    const auto refused = by.create(driver::exclusive("k"));
+    BOOST_TEST(code_of(refused) == errc::misconfigured_backend);
+    BOOST_TEST(refused.error->detail.find("master of a quorum") != std::string::npos, refused.error->detail);
+    run_coro(io, by.backend().close(1s));
+    BOOST_CHECK_EXCEPTION(static_cast<void>(redis::make_quorum(io.get_executor(), {servers.url(), url(1), url(2)})),
+        validation_error, [](const validation_error& each) { return each.code() == errc::invalid_options; });
+}
+
+BOOST_AUTO_TEST_CASE(plain_layout_keeps_its_keys_on_all_masters)
+{
+    auto& servers = shared_cluster();
+    client_side client({.url = servers.url(), .layout = redis::layout::plain});
+    for (int i = 0; i < 20; ++i) {
+        const auto claim = driver::exclusive("k" + std::to_string(i));
+        client.test_driver.grant(claim);
+        BOOST_TEST((client.test_driver.extend(claim, 10s).status == extend_status::extended));
+        client.test_driver.check_refused(driver::exclusive("k" + std::to_string(i)));
+    }
+    BOOST_TEST(servers.keys().size() == 20u);
+    for (std::size_t i = 0; i < redis_cluster::masters; ++i)
+        BOOST_TEST(servers.node(i)({"DBSIZE"}) != "0");
+}
+
 BOOST_AUTO_TEST_CASE(locks_are_on_all_masters_and_each_slot_has_a_counter)
 {
     auto& servers = shared_cluster();
@@ -139,7 +168,7 @@ BOOST_AUTO_TEST_CASE(slot_without_an_owner_is_unavailable_until_it_has_one)
     for (std::size_t i = 0; i < redis_cluster::masters; ++i)
         servers.node(i)({"CONFIG", "SET", "cluster-require-full-coverage", "no"});
     // The other slots are served.
-    client.test_driver.grant(driver::exclusive("{b}"));
+    run_coro(client.io, acquire(client.test_driver.shared_backend(), driver::exclusive("{b}")));
     servers.node(owner)({"CLUSTER", "ADDSLOTS", slot});
     servers.wait_until_ok();
     client.test_driver.grant(driver::exclusive("{a}"));
