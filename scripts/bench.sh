@@ -8,10 +8,11 @@
 #   --peers             also measures other lock libraries for the backend; the libraries alternate
 #   --docs              writes the results into docs/benchmarks/BACKEND.md, and generates the charts and the summary
 #                       in docs/benchmarks.md again
-#   --part NAME         runs one part; default: all parts except listing and growth. All backends: uncontended, waiters,
-#                       hand-off, load, listing, growth. Memory: verbs, allocations, threads. Backends with a server:
-#                       forms. Redis: contended, groups, stalls, cluster, threads. ZooKeeper: contended, processes, fail-over,
-#                       many-waiters, resumptions, stalls. MongoDB: readers, groups, memory, stalls
+#   --part NAME         runs one part; default: all parts except listing, growth and cluster. All backends:
+#                       uncontended, waiters, hand-off, load, listing, growth. Memory: verbs, allocations, threads.
+#                       Backends with a server: forms. Redis: contended, groups, stalls, cluster, threads. ZooKeeper:
+#                       contended, processes, fail-over, many-waiters, resumptions, stalls. MongoDB: readers, groups,
+#                       memory, stalls
 #   --concurrency N     number of coroutines of the load; default: 64
 #   --keys N            number of keys of the load; default: 1000
 #   --seconds S         duration of each part of the run; default: 2
@@ -114,6 +115,7 @@ redis | zookeeper | mongodb)
         [ ! -x "$colock_mongodb_native/bin/secantusd-rs" ] || backend=mongodb_native
     fi
     servers=("$backend")
+    # The part cluster compares one server with a cluster.
     case "$backend ${options[*]} " in
     "redis "*"--part cluster "*) servers+=(redis_cluster) ;;
     esac

@@ -5,7 +5,8 @@
 #   scripts/prove.sh BACKEND [--minutes N] [--seed S] [--sabotage NAME] [OPTION]...
 #
 # BACKEND is redis, redis-cluster (three masters, each with a replica), sentinel (a master, a replica and a Sentinel),
-# quorum (five masters), zookeeper (an ensemble of three), mongodb, mongodb_native or ferretdb. The servers are started for the run, on free ports of 127.0.0.1.
+# quorum (five masters), zookeeper (an ensemble of three), mongodb, mongodb_native or ferretdb. The servers are started
+# for the run, on free ports of 127.0.0.1.
 #
 #   --minutes N        duration (default: 1; with a sabotage 0.3)
 #   --seed S           seed of all random choices (default: random; it is printed)

@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# Runs a Redis Cluster of three masters, each with a replica, until it is told to end.
+# Runs a Redis Cluster of three masters, each with a replica, until it receives SIGTERM.
 #
 #   scripts/redis_cluster.sh PORT FOLDER
 #
-# The servers listen on 127.0.0.1, at PORT to PORT+5, and use PORT+6 to PORT+11 among themselves. Their files are in
-# FOLDER/PORT. The file FOLDER/ready exists as soon as all slots are served and all replicas are connected.
+# The servers listen on 127.0.0.1, at PORT to PORT+5. PORT+6 to PORT+11 are their cluster bus ports. The files of each
+# server are in FOLDER/ITS_PORT. The script creates FOLDER/ready when all slots are served and all replicas connected.
 #
 # The caller may set:
 #
@@ -33,10 +33,10 @@ for ((i = 0; i < nodes; ++i)); do
     own=$folder/$((port + i))
     mkdir -p "$own"
     "$server" --bind 127.0.0.1 --port $((port + i)) --dir "$own" --daemonize no --save '' --appendonly no \
-        --cluster-enabled yes --cluster-port $((port + nodes + i)) --cluster-node-timeout "${COLOCK_CLUSTER_TIMEOUT:-2000}" \
+        --cluster-enabled yes --cluster-port $((port + nodes + i)) \
+        --cluster-node-timeout "${COLOCK_CLUSTER_TIMEOUT:-2000}" \
         --repl-diskless-sync-delay 0 --repl-ping-replica-period 1 >"$own/log" 2>&1 &
     children+=($!)
-    echo $! >"$own/id"
     addresses+=("127.0.0.1:$((port + i))")
 done
 
@@ -65,11 +65,11 @@ for ((i = 0; i < nodes; ++i)); do
     await answers "$i"
 done
 for ((i = 0; i < masters; ++i)); do
-    ask "$i" CLUSTER ADDSLOTSRANGE $((16384 * i / masters)) $((16384 * (i + 1) / masters - 1)) >"$folder/$port/log"
-    ask "$i" CLUSTER SET-CONFIG-EPOCH $((i + 1)) >>"$folder/$port/log"
+    ask "$i" CLUSTER ADDSLOTSRANGE $((16384 * i / masters)) $((16384 * (i + 1) / masters - 1)) >"$folder/log_of_setup"
+    ask "$i" CLUSTER SET-CONFIG-EPOCH $((i + 1)) >>"$folder/log_of_setup"
 done
 for ((i = 1; i < nodes; ++i)); do
-    ask "$i" CLUSTER MEET 127.0.0.1 "$port" $((port + nodes)) >>"$folder/$port/log"
+    ask "$i" CLUSTER MEET 127.0.0.1 "$port" $((port + nodes)) >>"$folder/log_of_setup"
 done
 for ((i = 0; i < nodes; ++i)); do
     await knows_all "$i"

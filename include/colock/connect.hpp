@@ -48,7 +48,8 @@ struct url_backend
 
 /// Makes an adapter for the backend that the URL names:
 /// - `memory:`: locks that are visible only through this adapter; see memory::options
-/// - with redis::by_url: `redis://`, `rediss://`, `redis+unix://`, `redis+sentinel://`, `rediss+sentinel://`; see
+/// - with redis::by_url: `redis://`, `rediss://`, `redis+unix://`, `redis+sentinel://`, `rediss+sentinel://`,
+/// `redis+cluster://`, `rediss+cluster://`; see
 ///   redis::options::url
 /// - with redis::by_url: `redis+quorum://[[user]:password@]host[:port],host[:port],host[:port][/database]`, a quorum of
 ///   these masters; `rediss+quorum://` connects over TLS; see redis::options

@@ -48,7 +48,8 @@ public:
     /// `ready` or `reconnected`. Reported at the first failure, and then once per cause and address until the backend
     /// can be reached again. `address` is the host and port, or the path of the socket. `error` is the cause, or
     /// `errc::unavailable` if the cause has no code. `detail` describes the failure, such as a wrong name of a master;
-    /// it may be empty.
+    /// it may be empty. With a quorum or a Redis Cluster, also reported for one server that cannot be reached although
+    /// others can; `reconnected` does not follow then.
     virtual void unreachable(
         std::string_view backend, const error_code& error, std::string_view address, std::string_view detail) noexcept
     {

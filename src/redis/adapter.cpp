@@ -132,6 +132,11 @@ public:
         state.watched_server = &server;
         if (!state.source->wait(*claim, done))
             done(wait_outcome{});
+        // The waiters of the former owner may have been woken just before this one was added.
+        if (cluster_ && cluster_->client_for(slot_of(channel)).get() != &server)
+            server.on_strand(server, [channel](client& former) {
+                former.wake_waiters([&](std::string_view each) { return each == channel; });
+            });
     }
 
     void cancel_wait(claim& claim) noexcept override

@@ -152,7 +152,7 @@ std::string_view remedy(std::string_view error) noexcept
         {"WRONGTYPE", "another program uses this key, or one of colock's own keys: use another prefix"},
         {"MISCONF", "the server cannot save its data and refuses writes: repair its disk"},
         {"CROSSSLOT", "in a cluster, give a prefix with braces, or write redis+cluster://"},
-        {"MOVED", "the slot of the keys has moved to another master: write redis+cluster://"},
+        {"MOVED", "another master serves the slot of the keys: write redis+cluster://"},
         {"NOPERM", "grant the user the rights that the documentation lists"},
         {"NOAUTH", "give a password"},
         {"WRONGPASS", "correct the user or the password"},

@@ -6,6 +6,7 @@
 #include "util/cursor.hpp"
 #include "util/option_errors.hpp"
 
+#include <algorithm>
 #include <utility>
 
 namespace colock::inline v0::redis::detail {
@@ -39,9 +40,8 @@ settings::settings(const options& options)
       sentinel_password(options.sentinel_password), credentials(options.credentials), layout(options.layout),
       operation_timeout(options.operation_timeout.value_or(std::chrono::seconds(5))),
       connect_timeout(options.connect_timeout), idle_timeout(options.idle_timeout),
-      health_interval(options.health_interval), poll_interval(options.poll_interval),
-      replicas(options.replicas), replica_timeout(options.replica_timeout), max_clock_lead(options.max_clock_lead),
-      address_map(options.address_map)
+      health_interval(options.health_interval), poll_interval(options.poll_interval), replicas(options.replicas),
+      replica_timeout(options.replica_timeout), max_clock_lead(options.max_clock_lead), address_map(options.address_map)
 {
     remote::use_program_value(location.user, options.user, "user", "redis");
     remote::use_program_value(location.password, options.password, "password", "redis");
@@ -69,10 +69,11 @@ settings::settings(const options& options)
     check_range("poll_interval", poll_interval, milliseconds(1));
     if (replicas > 100)
         refuse_options("replicas is " + std::to_string(replicas) + "; give the number that must confirm, 0 to 100");
-    if (replica_timeout < milliseconds(1) || replica_timeout > std::chrono::seconds(10) ||
-        (replicas > 0 && replica_timeout >= operation_timeout))
+    check_range("replica_timeout", replica_timeout, milliseconds(1));
+    // The server answers nothing while it waits, so a longer wait would look like a dead server.
+    if (replicas > 0 && replica_timeout >= std::min(health_interval, operation_timeout))
         refuse_options("replica_timeout is " + colock::detail::in_words(replica_timeout) +
-                       "; give 1 ms to 10 s, less than operation_timeout");
+                       "; give less than health_interval and operation_timeout");
     if (max_clock_lead)
         check_range("max_clock_lead", *max_clock_lead, milliseconds(0));
     if (idle_timeout < milliseconds::zero()) {
@@ -97,14 +98,14 @@ settings::settings(const options& options)
     if (!prefix.ends_with(':'))
         refuse_options("the prefix does not end with a colon; write it as in \"app:\"");
     const auto base = prefix.substr(0, prefix.size() - 1) + '#';
-    fence_key_ = base + (cluster() ? "f" : "fence");
+    fence_key_ = base + (has_counter_per_slot() ? "f" : "fence");
     probe_key = base + "probe";
     group_prefix = base + "g:";
 }
 
 std::string settings::fence_key(std::optional<slot_number> slot) const
 {
-    return slot && cluster() ? fence_key_ + '{' + tag_of(*slot) + '}' : fence_key_;
+    return slot && has_counter_per_slot() ? fence_key_ + '{' + tag_of(*slot) + '}' : fence_key_;
 }
 
 endpoint settings::reachable(endpoint reported) const

@@ -63,6 +63,9 @@ struct settings
     [[nodiscard]] bool plain() const noexcept { return layout == redis::layout::plain; }
 
 private:
+    /// If all keys are in one slot, the counter is that of a single server with this prefix.
+    [[nodiscard]] bool has_counter_per_slot() const noexcept { return cluster() && !has_hash_tag(); }
+
     /// Name of the counter of fences, or the first part of the names.
     std::string fence_key_;
 };

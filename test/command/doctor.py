@@ -294,7 +294,7 @@ def redis_cluster(doctor):
             report.expect("appendfsync", "ok", server=each.host)
         nodes[1].ask("CLUSTER", "DELSLOTS", "9000")
         nodes[0].ask("CLUSTER", "DELSLOTS", "9000")
-        report = doctor.report(f"redis+cluster://{nodes[1].host}").exits_with(1)
+        report = doctor.report(f"redis+cluster://{nodes[1].host}").exits_with(69)
         report.expect("state", "fail", "fail", server="cluster")
         report.expect("served slots", "fail", "16383", server="cluster")
 

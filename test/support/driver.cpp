@@ -203,7 +203,8 @@ std::uint64_t driver::grant(const claim_ptr& claim, where at) const
     const auto outcome = create(claim, at);
     COLOCK_CALLED_FROM(at)
     {
-        BOOST_TEST(outcome.status == create_status::granted);
+        BOOST_TEST(outcome.status == create_status::granted,
+            "the create ended as " << outcome.status << (outcome.error ? ": " + outcome.error->detail : ""));
     }
     return outcome.fence;
 }

@@ -122,14 +122,14 @@ struct options
     /// Interval at which a waiter tries again if it may miss releases: in the plain layout, because other libraries
     /// announce no release, or if the user has no permission to subscribe. Range: 1 ms to 1 h.
     std::chrono::milliseconds poll_interval{250};
-    /// Number of replicas that must confirm each grant and each extension, by `WAIT`. A failover to one of them then does
-    /// not lose the lock; with more replicas than that, another one may be promoted. If too few confirm it within
+    /// Number of replicas that must confirm each grant and each extension, by `WAIT`. A failover to one of them then
+    /// does not lose the lock; with more replicas than that, another one may be promoted. If too few confirm it within
     /// `replica_timeout`, a grant is released and counts as a failed attempt (`errc::unavailable`), and an extension
     /// fails with `errc::outcome_unknown`. Grants and extensions that are sent together wait once. Needs the right
     /// `+wait`. Default: 0, the answer does not wait for replicas. Range: 0 to 100.
     std::size_t replicas = 0;
-    /// See `replicas`. Requests that were sent behind a grant wait, too. Range: 1 ms to 10 s, and less than
-    /// `operation_timeout`.
+    /// See `replicas`. Requests that follow a grant on the same connection wait, too. Range: 1 ms to 1 h; with
+    /// `replicas`, less than `health_interval` and `operation_timeout`.
     std::chrono::milliseconds replica_timeout{100};
     /// Maximum time by which a server's clock may get ahead while a lease lasts. A clock gets ahead by a forward step,
     /// or because the clock of a promoted replica is ahead of its master's. The holder ends every lease earlier by this
@@ -159,7 +159,8 @@ struct options
 /// On a cluster, the slot of the key decides which master has the lock; the hash tag of a key decides its slot, as for
 /// every client. `locker::acquire_all` acquires the locks one after another, and there are no groups by their id. The
 /// fences of a key grow while the masters keep their data; the fences of different keys are not comparable. If a master
-/// fails, the locks that it granted in the last `cluster-node-timeout` may be granted again.
+/// is cut off from the others and replaced, the locks that it granted meanwhile, for up to `cluster-node-timeout`, may
+/// be granted again.
 ///
 /// A lock can be lost by eviction, or by a failover to a replica that lags behind. It can also be lost by a restart,
 /// unless the server has an append-only file that is synced at every write. A master that is cut off may grant locks

@@ -150,9 +150,14 @@ public:
         else if (response.has_error())
             result.error = response.error().diagnostic;
         else {
-            for (const auto& each : response.value())
-                if (!boost::redis::resp3::is_aggregate(each.data_type))
-                    result.texts.push_back(each.value);
+            for (const auto& each : response.value()) {
+                if (boost::redis::resp3::is_aggregate(each.data_type))
+                    continue;
+                // A verbatim string begins with its format.
+                const bool is_verbatim = each.data_type == boost::redis::resp3::type::verbatim_string;
+                result.texts.push_back(
+                    is_verbatim ? each.value.substr(std::min<std::size_t>(4, each.value.size())) : each.value);
+            }
         }
         co_return result;
     }
@@ -310,8 +315,8 @@ asio::awaitable<void> query_cluster(redis_session& session, server_values& value
         values.set("nodes", nodes.first());
 }
 
-/// Returns the addresses of the masters with slots, in the lines `id host:port@port[,name] flags ... [slots]` of CLUSTER
-/// NODES.
+/// Returns the addresses of the masters with slots, in the lines `id host:port@port[,name] flags ... [slots]` of
+/// CLUSTER NODES.
 /// \param asked the node that has replied. Its host is used for nodes whose host it does not know.
 std::vector<remote::endpoint> masters_of(const server_values& values, const remote::endpoint& asked)
 {
@@ -325,8 +330,8 @@ std::vector<remote::endpoint> masters_of(const server_values& values, const remo
         const auto colon = address.rfind(':');
         if (colon == address.npos)
             continue;
-        found.push_back({colon == 0 ? asked.host : std::string(address.substr(0, colon)),
-            std::string(address.substr(colon + 1))});
+        found.push_back(
+            {colon == 0 ? asked.host : std::string(address.substr(0, colon)), std::string(address.substr(colon + 1))});
     }
     return found;
 }

@@ -9,6 +9,7 @@
 #include <atomic>
 #include <chrono>
 #include <map>
+#include <new>
 #include <string_view>
 #include <utility>
 
@@ -24,6 +25,8 @@ constexpr lease_clock::duration refresh_interval = 1s;
 constexpr lease_clock::duration blocked_interval = 100ms;
 /// How long a connected node may take to send the map, before another node is asked.
 constexpr lease_clock::duration answer_timeout = 500ms;
+/// That of `pipeline`.
+constexpr int max_batches_in_flight = 8;
 
 } // namespace
 
@@ -50,6 +53,8 @@ void cluster::submit(operation_ptr operation)
         if (!to)
             return; // The context has shut down.
         routed.send_to(*to, false);
+        to->enqueue(std::move(operation));
+        return;
     }
     routed.owner().enqueue(std::move(operation));
 }
@@ -60,12 +65,12 @@ std::shared_ptr<client> cluster::client_for(slot_number slot) const
     return nodes_.empty() ? nullptr : nodes_[owners_[slot]];
 }
 
-std::bitset<slot_count> cluster::slots_beside(slot_number slot) const
+std::bitset<slot_count> cluster::slots_of(const client& master) const
 {
     std::bitset<slot_count> found;
     const std::lock_guard guard(mutex_);
-    for (std::size_t i = 0; i < slot_count; ++i)
-        found[i] = owners_[i] == owners_[slot];
+    for (std::size_t i = 0; i < slot_count && !nodes_.empty(); ++i)
+        found[i] = nodes_[owners_[i]].get() == &master;
     return found;
 }
 
@@ -74,30 +79,42 @@ bool cluster::follow_redirection(client_operation& operation)
     const auto& from = static_cast<client&>(operation.owner());
     auto& answer = operation.replies.back();
     auto found = parse_redirection(answer.text);
-    if (!found)
+    if (!found) {
+        // A master that is cut off from the others answers so, and does not know that it was replaced.
+        const auto word = error_word(answer.text);
+        if (word == "CLUSTERDOWN" || word == "NOREPLICAS")
+            refresh(refresh_interval, &from);
         return false;
-    if (found->node.host.empty())
-        found->node.host = from.node().host;
-    const auto to = index_of(from.config().reachable(found->node));
-    if (!found->asks)
-        assign({found->slot, found->slot}, to);
-    refresh(refresh_interval);
+    }
+    std::shared_ptr<client> next;
+    try {
+        if (found->node.host.empty())
+            found->node.host = from.node().host;
+        const auto to = index_of(from.config().reachable(found->node));
+        next = nodes()[to];
+        if (!found->asks)
+            assign({found->slot, found->slot}, to);
+        refresh(refresh_interval);
+    } catch (const std::bad_alloc&) {
+        answer.text = "TRYAGAIN";
+        return false;
+    }
     if (++operation.redirections > max_redirections) {
+        // A temporary error, so that the operation is tried again.
         answer.text = "TRYAGAIN the nodes refer to each other: " + answer.text;
         return false;
     }
-    const auto next = nodes()[to];
     operation.send_to(*next, found->asks);
     next->enqueue(operation_ptr(&operation));
     return true;
 }
 
-operation_client* cluster::client_of(remote::connection_number connection)
+std::shared_ptr<operation_client> cluster::client_of(remote::connection_number connection)
 {
     // The numbers of a node begin with 1.
     const auto index = (connection - 1) / remote::lost_requests::numbers_per_server;
     const std::lock_guard guard(mutex_);
-    return index < nodes_.size() ? nodes_[index].get() : nullptr;
+    return index < nodes_.size() ? nodes_[index] : nullptr;
 }
 
 std::vector<std::shared_ptr<client>> cluster::nodes() const
@@ -114,26 +131,30 @@ cluster::node_index cluster::index_of(const endpoint& node)
         return static_cast<node_index>(found - known.begin());
     auto added = seed_->make_for_node(node, known.size());
     const std::lock_guard guard(mutex_);
+    if (closes_until_)
+        added->close(*closes_until_ - lease_clock::now(), [](close_outcome) {});
     nodes_.push_back(std::move(added));
     return static_cast<node_index>(nodes_.size() - 1);
 }
 
 // The map.
 
-void cluster::refresh(lease_clock::duration min_interval)
+void cluster::refresh(lease_clock::duration min_interval, const client* avoided)
 {
     const auto now = lease_clock::now();
     if (is_refreshing_ || now - refreshed_at_ < min_interval)
         return;
     refreshed_at_ = now;
+    request_map(
+        [self = weak_from_this()](const failure_ptr&) {
+            if (const auto kept = self.lock())
+                kept->is_refreshing_ = false;
+        },
+        avoided);
     is_refreshing_ = true;
-    request_map([self = weak_from_this()](const failure_ptr&) {
-        if (const auto kept = self.lock())
-            kept->is_refreshing_ = false;
-    });
 }
 
-std::shared_ptr<client> cluster::choose_source()
+std::shared_ptr<client> cluster::choose_source(const client* avoided)
 {
     // A later host of the URL may answer although the first does not.
     for (const auto& each : seed_->config().location.hosts)
@@ -142,22 +163,30 @@ std::shared_ptr<client> cluster::choose_source()
     const auto all = nodes();
     const auto at = [&](std::size_t distance) { return (last_asked_ + distance) % all.size(); };
     std::size_t distance = 1;
-    while (distance <= all.size() && !all[at(distance)]->is_connected())
+    while (distance <= all.size() && (!all[at(distance)]->is_connected() || all[at(distance)].get() == avoided))
         ++distance;
     last_asked_ = at(distance <= all.size() ? distance : 1);
     return all[last_asked_];
 }
 
-void cluster::request_map(std::function<void(failure_ptr)> done)
+void cluster::request_map(std::function<void(failure_ptr)> done, const client* avoided)
 {
-    const auto source = choose_source();
-    const auto timeout = source->is_connected() ? answer_timeout : source->config().connect_timeout;
+    const auto source = choose_source(avoided);
+    const auto& config = source->config();
+    // The reply comes behind those of all batches in flight, each of which may wait for replicas.
+    const auto replica_waits = config.replicas > 0 ? max_batches_in_flight * config.replica_timeout : 0ms;
+    const auto timeout = source->is_connected() ? answer_timeout + replica_waits : config.connect_timeout;
     source->enqueue(make_node_command(*source, {"CLUSTER", "SLOTS"}, timeout,
         [self = weak_from_this(), replier = source->node(), done = std::move(done)](
             const reply& answer, failure_ptr failure) {
             const auto kept = self.lock();
-            if (kept && !failure)
-                failure = kept->on_map(answer, replier);
+            try {
+                if (kept && !failure)
+                    failure = kept->on_map(answer, replier);
+            } catch (...) {
+                done(nullptr);
+                throw;
+            }
             done(std::move(failure));
         }));
 }
@@ -245,7 +274,12 @@ void cluster::close(lease_clock::duration deadline, completion<close_outcome> do
         std::atomic<std::size_t> count;
         completion<close_outcome> done;
     };
-    const auto all = nodes();
+    std::vector<std::shared_ptr<client>> all;
+    {
+        const std::lock_guard guard(mutex_);
+        closes_until_ = saturating_add(lease_clock::now(), deadline);
+        all = nodes_;
+    }
     const auto left = std::make_shared<open_clients>(all.size(), std::move(done));
     for (const auto& each : all) {
         each->close(deadline, [left](close_outcome) {
@@ -258,6 +292,7 @@ void cluster::close(lease_clock::duration deadline, completion<close_outcome> do
 void cluster::cancel_close() noexcept
 {
     const std::lock_guard guard(mutex_);
+    closes_until_.reset();
     for (const auto& each : nodes_)
         each->cancel_close();
 }

@@ -21,6 +21,7 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <vector>
 
 namespace colock::inline v0::redis::detail {
@@ -45,13 +46,15 @@ public:
     void submit(operation_ptr operation) override;
     [[nodiscard]] bool follow_redirection(client_operation& operation) override;
     void note_blocked() override;
-    [[nodiscard]] operation_client* client_of(remote::connection_number connection) override;
+    [[nodiscard]] std::shared_ptr<operation_client> client_of(remote::connection_number connection) override;
     /// Returns the client of the master that owns the slot.
     [[nodiscard]] std::shared_ptr<client> client_for(slot_number slot) const;
-    /// Asks for the map. `done` is called when it is up to date, or with a failure if no node has answered.
-    void request_map(std::function<void(failure_ptr)> done);
-    /// Returns the slots of the master that owns `slot`.
-    [[nodiscard]] std::bitset<slot_count> slots_beside(slot_number slot) const;
+    /// Asks one node for the map, and applies it. Calls `done` with a failure if the node does not answer, or if its
+    /// reply has another form.
+    /// \param avoided a node that is not asked if another one is connected; may be null
+    void request_map(std::function<void(failure_ptr)> done, const client* avoided = nullptr);
+    /// Returns the slots that this master owns.
+    [[nodiscard]] std::bitset<slot_count> slots_of(const client& master) const;
 
     void close(lease_clock::duration deadline, completion<close_outcome> done);
     void cancel_close() noexcept;
@@ -65,10 +68,11 @@ private:
     [[nodiscard]] std::vector<std::shared_ptr<client>> nodes() const;
     /// Returns the index of the node, which is added if it is not known yet.
     [[nodiscard]] node_index index_of(const endpoint& node);
-    /// Asks one of the nodes for the map, unless this has been done a short time ago.
-    void refresh(lease_clock::duration min_interval);
-    /// Returns the node that is asked for the map.
-    [[nodiscard]] std::shared_ptr<client> choose_source();
+    /// Asks a node for the map, unless this has been done within the interval.
+    /// \param avoided see `request_map`
+    void refresh(lease_clock::duration min_interval, const client* avoided = nullptr);
+    /// Adds the nodes of the URL, and selects the next connected node, or the next node if none is connected.
+    [[nodiscard]] std::shared_ptr<client> choose_source(const client* avoided);
     [[nodiscard]] failure_ptr on_map(const reply& answer, const endpoint& replier);
     /// Changes the owner of the slots.
     void assign(const slot_range& slots, node_index owner);
@@ -81,6 +85,8 @@ private:
     /// All nodes that were known at some time. An index is never used again. Empty after the context has shut down.
     std::vector<std::shared_ptr<client>> nodes_;
     std::array<node_index, slot_count> owners_{};
+    /// Deadline of the close that is in effect.
+    std::optional<lease_clock::time_point> closes_until_;
 
     // Belong to the strand.
     /// Watches operations that cannot be sent. Null after the context has shut down.

@@ -117,7 +117,7 @@ private:
         node_ = masters_->client_for(static_cast<slot_number>(slot));
         if (!node_)
             return; // The context has shut down.
-        first_slot_ = static_cast<slot_number>(slot);
+        owned_ = masters_->slots_of(*node_);
         if (auto address = remote::to_text(node_->node()); address != at_.node) {
             at_.node = std::move(address);
             at_.scan = "0";
@@ -194,7 +194,8 @@ private:
         }
         at_.scan = next_scan_;
         if (at_.scan == "0") {
-            at_.listed |= masters_->slots_beside(first_slot_);
+            // The locks of a slot that has arrived or left during the scan may be missing.
+            at_.listed |= owned_ & masters_->slots_of(*node_);
             at_.node.clear();
         }
         if (scans_ >= max_scans || outcome_.locks.size() >= min_page_size)
@@ -218,7 +219,8 @@ private:
     completion<list_outcome> done_;
     position at_;
     std::shared_ptr<client> node_;
-    slot_number first_slot_ = 0;
+    /// The slots that the node had when its scan, or this page, began.
+    slot_set owned_;
     std::string next_scan_;
     std::size_t scans_ = 0;
     /// Number of requests that are not answered, plus one while requests are being made.

@@ -7,6 +7,10 @@ namespace colock::inline v0::redis::detail {
 
 void client_operation::end(delivery status, failure_ptr failure)
 {
+    // The counter was not raised, so the next operation that takes a fence of this slot has to do it.
+    const bool is_raised = status == delivery::answered && !replies.empty() && replies.front().is(reply::kind::number);
+    if (raises_counter && slot && !is_raised)
+        owner_->anchor().forget(*slot);
     const bool may_follow = status == delivery::answered && !is_pinned && !replies.empty() && replies.back().is_error();
     if (may_follow && owner_->follow_redirection(*this))
         return;

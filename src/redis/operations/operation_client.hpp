@@ -30,7 +30,7 @@ public:
     /// Called when an operation cannot be started, because there is no connection. Belongs to the strand.
     virtual void note_blocked() = 0;
     /// Returns the client of the server to which that connection belongs.
-    [[nodiscard]] virtual operation_client* client_of(remote::connection_number connection) = 0;
+    [[nodiscard]] virtual std::shared_ptr<operation_client> client_of(remote::connection_number connection) = 0;
 
 protected:
     ~router() = default;
@@ -60,11 +60,11 @@ public:
         return routes && routes->follow_redirection(operation);
     }
     /// Returns the client of the server to which that connection belongs, if it is another one. Null otherwise.
-    [[nodiscard]] operation_client* other_client_of(remote::connection_number connection) const
+    [[nodiscard]] std::shared_ptr<operation_client> other_client_of(remote::connection_number connection) const
     {
         const auto routes = routes_.lock();
-        auto* const found = routes ? routes->client_of(connection) : nullptr;
-        return found == this ? nullptr : found;
+        auto found = routes ? routes->client_of(connection) : nullptr;
+        return found.get() == this ? nullptr : found;
     }
     [[nodiscard]] const detail::settings& config() const noexcept { return config_; }
     /// Sends the operation together with others that are started at the same time.

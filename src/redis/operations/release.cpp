@@ -5,6 +5,8 @@
 #include "redis/operations/names.hpp"
 #include "redis/operations/script_operation.hpp"
 
+#include <algorithm>
+#include <cstdint>
 #include <utility>
 
 namespace colock::inline v0::redis::detail {
@@ -77,6 +79,8 @@ private:
         if (auto* const state = find_state(*claim_)) {
             note_answer(owner(), *claim_, sent_on);
             state->granted = false;
+            if (answer.number >= 1)
+                first_answer_ = answer.number;
             // A create that arrives late may store the intent again.
             state->intent = state->intent && !state->creates.empty();
             if (guarantee_ == release_guarantee::settled && !state->creates.empty()) {
@@ -87,8 +91,9 @@ private:
             }
             state->source.reset();
         }
-        done_({answer.number >= 1 ? release_status::released : release_status::not_held, nullptr,
-            others_listen(answer.number - 1)});
+        const auto receivers_and_one = std::max(answer.number, first_answer_);
+        done_({receivers_and_one >= 1 ? release_status::released : release_status::not_held, nullptr,
+            others_listen(receivers_and_one - 1)});
     }
 
     /// Sends the release to the node of a cluster that may still execute a create of this claim. After its answer,
@@ -96,7 +101,7 @@ private:
     /// then released again.
     [[nodiscard]] bool settle_elsewhere(const claim_state& state)
     {
-        auto* const other = owner().other_client_of(state.creates.oldest());
+        const auto other = owner().other_client_of(state.creates.oldest());
         if (!other || state.creates.oldest() == settling_)
             return false;
         settling_ = state.creates.oldest();
@@ -122,6 +127,8 @@ private:
     const claim_ptr claim_;
     completion<release_outcome> done_;
     const release_guarantee guarantee_;
+    /// The answer by which the lock was released, if the release was sent again after it.
+    std::int64_t first_answer_ = 0;
     /// The connection of the last create that `settle_elsewhere` was called for.
     remote::connection_number settling_ = 0;
 };

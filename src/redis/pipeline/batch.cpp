@@ -192,7 +192,9 @@ bool batch::is_answered(std::size_t index) const noexcept
 
 failure_ptr batch::unconfirmed() const
 {
-    if (confirmed_.is_error())
+    // Any other error is that of a server that has just become a replica.
+    if (confirmed_.is_error() &&
+        (refusal_code(confirmed_.text) == errc::access_denied || is_command_refused(confirmed_.text)))
         return refusal(confirmed_);
     const auto count = confirmed_.is(reply::kind::number) ? confirmed_.number : 0;
     if (count >= static_cast<std::int64_t>(replicas_))

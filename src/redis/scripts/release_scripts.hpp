@@ -53,10 +53,11 @@ return answers
 )lua";
 
 // lock[ index]; token -> 1 or 0
-// Removes the intent of a writer, or releases the lock if the writer holds it. The result is that of the release.
+// Removes the intent of a writer, or releases the lock if the writer holds it. The result is that of the release. GET
+// comes first, because ZREM may remove the key, which a script cannot read afterwards in a slot that migrates.
 inline constexpr std::string_view withdraw = R"lua(
-local removed = redis.pcall('ZREM', KEYS[1], 'w' .. ARGV[1])
 local value = redis.pcall('GET', KEYS[1])
+local removed = redis.pcall('ZREM', KEYS[1], 'w' .. ARGV[1])
 local refused = is_refusal(removed) and removed or is_refusal(value) and value
 if refused then return refused end
 local held = type(value) == 'string' and string.sub(value, 1, 32) == ARGV[1]

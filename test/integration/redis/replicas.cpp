@@ -23,21 +23,29 @@ struct replicated
     explicit replicated(redis::options settings = {})
     {
         replica({"REPLICAOF", "127.0.0.1", std::to_string(server.port())});
-        while (server({"INFO", "replication"}).find("state=online") == std::string::npos)
+        while (replica({"INFO", "replication"}).find("master_link_status:up") == std::string::npos)
             std::this_thread::sleep_for(10ms);
+        // A replica may receive nothing in the first second after its first synchronization.
+        do
+            server({"SET", "first", ""});
+        while (server({"WAIT", "1", "1000"}) != "1");
+        server({"DEL", "first"});
         settings.url = server.url();
         settings.replicas = 1;
+        settings.replica_timeout = 400ms;
         client.emplace(std::move(settings));
     }
 
     void check_unconfirmed(const create_outcome& outcome, errc code = errc::unavailable)
     {
         BOOST_TEST(code_of(outcome) == code);
-        BOOST_TEST(outcome.error->detail.find("0 of 1 replicas") != std::string::npos, outcome.error->detail);
+        BOOST_TEST(
+            outcome.error->detail.find("0 of 1 replicas have confirmed the request in time") != std::string::npos,
+            outcome.error->detail);
     }
     void check_nothing_is_held() { BOOST_TEST(server({"KEYS", "{colock}:*"}) == ""); }
 
-    redis_server server;
+    redis_server server{{"--repl-diskless-sync-delay", "0"}};
     redis_server replica;
     std::optional<client_side> client;
 };
@@ -87,8 +95,11 @@ BOOST_AUTO_TEST_CASE(unconfirmed_extension_has_an_unknown_outcome)
     const auto extended = by.extend(held, 10s);
     BOOST_TEST((extended.status == extend_status::failed));
     BOOST_TEST(extended.error->code == errc::outcome_unknown);
+    // The core limits the lease, until an answer shows that no extension can arrive late.
+    held->lower_late_ttl(10s);
     f.replica.resume();
     BOOST_TEST((by.extend(held, 10s).status == extend_status::extended));
+    BOOST_TEST((held->late_ttl() == held->late_ttl().max()));
     by.release_held(held);
 }
 
@@ -120,7 +131,7 @@ BOOST_AUTO_TEST_CASE(requests_that_are_sent_together_wait_once)
     const auto commands = f.server({"INFO", "commandstats"});
     const auto at = commands.find("cmdstat_wait:calls=");
     BOOST_TEST_REQUIRE(at != std::string::npos);
-    BOOST_TEST(std::stoi(commands.substr(at + 19)) <= 3);
+    BOOST_TEST(std::stoi(commands.substr(at + 19)) < 10);
 }
 
 BOOST_AUTO_TEST_CASE(missing_right_is_named)

@@ -26,6 +26,17 @@ public:
     {
         if ((*this)({"CLUSTER", "ADDSLOTSRANGE", "0", "16383"}) != "OK")
             throw std::runtime_error("a test's node takes no slots");
+        wait_until_ok();
+    }
+    void start()
+    {
+        redis_server::start();
+        wait_until_ok();
+    }
+
+private:
+    void wait_until_ok()
+    {
         while ((*this)({"CLUSTER", "INFO"}).find("cluster_state:ok") == std::string::npos) {
         }
     }

@@ -24,6 +24,26 @@ redis_cluster& shared_cluster()
     return servers;
 }
 
+/// A link to each node.
+struct links_to_nodes
+{
+    explicit links_to_nodes(redis_cluster& servers)
+    {
+        for (std::size_t i = 0; i < redis_cluster::size; ++i) {
+            all.push_back(std::make_unique<redis_faulty_proxy>(servers.node(i).port()));
+            map[address(servers.node(i).port())] = address(all.back()->port());
+        }
+    }
+    static std::string address(std::uint16_t port) { return "127.0.0.1:" + std::to_string(port); }
+    [[nodiscard]] std::string url() const
+    {
+        return "redis+cluster://" + address(all[0]->port()) + "," + address(all[1]->port());
+    }
+
+    std::vector<std::unique_ptr<redis_faulty_proxy>> all;
+    std::map<std::string, std::string> map;
+};
+
 } // namespace
 
 BOOST_AUTO_TEST_CASE(single_server_behind_the_url_of_a_cluster_is_refused)
@@ -32,7 +52,7 @@ BOOST_AUTO_TEST_CASE(single_server_behind_the_url_of_a_cluster_is_refused)
     client_side client({.url = "redis+cluster://127.0.0.1:" + std::to_string(server.port())});
     const auto refused = client.test_driver.create(driver::exclusive("k"));
     BOOST_TEST(code_of(refused) == errc::misconfigured_backend);
-    BOOST_TEST(refused.error->detail.find("write redis://") != std::string::npos);
+    BOOST_TEST(refused.error->detail.find("the server is not a node of a Redis Cluster") != std::string::npos);
 }
 
 BOOST_AUTO_TEST_CASE(node_of_a_cluster_behind_the_url_of_a_server_needs_braces)
@@ -184,7 +204,7 @@ BOOST_AUTO_TEST_CASE(nodes_that_refer_to_each_other_are_unavailable)
     servers.node(owner)({"CLUSTER", "SETSLOT", slot, "NODE", servers.node(other)({"CLUSTER", "MYID"})});
     const auto refused = client.test_driver.create(driver::exclusive("{a}"));
     BOOST_TEST(code_of(refused) == errc::unavailable);
-    BOOST_TEST(refused.error->detail.find("refer to each other") != std::string::npos, refused.error->detail);
+    BOOST_TEST(refused.error->detail.find("the nodes refer to each other") != std::string::npos, refused.error->detail);
     servers.finish_move(static_cast<std::uint16_t>(std::stoi(slot)), other, owner);
     client.test_driver.grant(driver::exclusive("{a}"));
 }
@@ -241,24 +261,57 @@ BOOST_AUTO_TEST_CASE(all_masters_may_be_restarted)
 BOOST_AUTO_TEST_CASE(address_map_is_used_for_reported_addresses)
 {
     auto& servers = shared_cluster();
-    std::vector<std::unique_ptr<redis_faulty_proxy>> links;
-    std::map<std::string, std::string> map;
-    for (std::size_t i = 0; i < redis_cluster::size; ++i) {
-        links.push_back(std::make_unique<redis_faulty_proxy>(servers.node(i).port()));
-        map["127.0.0.1:" + std::to_string(servers.node(i).port())] =
-            "127.0.0.1:" + std::to_string(links.back()->port());
-    }
-    client_side client({.url = "redis+cluster://127.0.0.1:" + std::to_string(links[0]->port()), .address_map = map});
+    links_to_nodes links(servers);
+    client_side client({.url = links.url(), .address_map = links.map});
     for (int i = 0; i < 20; ++i)
         client.test_driver.grant(driver::exclusive("k" + std::to_string(i)));
     // The links of all masters are cut, so no operation can go around them.
-    for (const auto& each : links)
+    for (const auto& each : links.all)
         each->refuse(true);
-    for (const auto& each : links)
+    for (const auto& each : links.all)
         each->hang_up();
     client_side other({.url = servers.url()});
     other.test_driver.grant(driver::exclusive("another"));
     BOOST_TEST((client.test_driver.create(driver::exclusive("k")).status == create_status::failed));
+}
+
+/// The node that has executed the create is not the owner any more when the lock is released. Only its answer proves
+/// that it executes the create no second time.
+BOOST_AUTO_TEST_CASE(lost_create_is_settled_at_the_node_that_it_was_sent_to)
+{
+    redis_cluster servers;
+    links_to_nodes links(servers);
+    client_side client({.url = links.url(), .address_map = links.map, .operation_timeout = 2s});
+    const auto owner = servers.owner_of("{a}"), other = (owner + 1) % redis_cluster::masters;
+    client.test_driver.grant(driver::exclusive("{a}1"));
+    const auto claim = driver::exclusive("{a}2");
+    links.all[owner]->cut_at("colock:{a}2", loss::reply);
+    BOOST_TEST(code_of(client.test_driver.create(claim)) == errc::outcome_unknown);
+    servers.move_slot(servers.slot_of("{a}"), owner, other);
+    BOOST_TEST((client.test_driver.abandon(claim).status == release_status::released));
+    client.test_driver.grant(driver::exclusive("{a}2"));
+}
+
+/// The same, but the node does not answer: the lock is released, and its release is not settled.
+BOOST_AUTO_TEST_CASE(lost_create_is_not_settled_without_its_node)
+{
+    redis_cluster servers;
+    links_to_nodes links(servers);
+    client_side client({.url = links.url(), .address_map = links.map, .operation_timeout = 1s});
+    const auto owner = servers.owner_of("{a}"), other = (owner + 1) % redis_cluster::masters;
+    client.test_driver.grant(driver::exclusive("{a}1"));
+    const auto claim = driver::exclusive("{a}2");
+    links.all[owner]->cut_at("colock:{a}2", loss::reply);
+    BOOST_TEST(code_of(client.test_driver.create(claim)) == errc::outcome_unknown);
+    servers.move_slot(servers.slot_of("{a}"), owner, other);
+    // The client learns of the new owner.
+    static_cast<void>(client.test_driver.create(driver::one_attempt("{a}1")));
+    links.all[owner]->refuse(true);
+    links.all[owner]->hang_up();
+    BOOST_TEST((client.test_driver.abandon(claim).status == release_status::failed));
+    client.test_driver.grant(driver::exclusive("{a}2"));
+    links.all[owner]->refuse(false);
+    BOOST_TEST((client.test_driver.abandon(claim).status == release_status::not_held));
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -59,6 +59,8 @@ BOOST_AUTO_TEST_CASE(counter_of_a_slot_is_in_that_slot)
         const auto slot = slot_of(config.prefix + "k");
         BOOST_TEST(slot_of(config.fence_key(slot)) == slot, prefix);
     }
+    const settings one_slot(options{.url = "redis+cluster://h", .prefix = "{app}:"});
+    BOOST_TEST(one_slot.fence_key(slot_number{7}) == "{app}#fence");
     const settings one_server(options{.url = "redis://h"});
     BOOST_TEST(one_server.fence_key(slot_number{7}) == "{colock}#fence");
 }

@@ -232,8 +232,9 @@ BOOST_AUTO_TEST_CASE(plain_and_wrapped_errors_are_classified)
         {"NOPERM this user has no permissions", "grant the user the rights that the documentation lists"},
         {"WRONGPASS invalid username-password pair", "correct the user or the password"},
         {"WRONGTYPE Operation against a key", "another program uses this key"},
-        {"MOVED 3999 127.0.0.1:6381", "write redis+cluster://"},
-        {"CROSSSLOT Keys in request don't hash to the same slot", "in a cluster, give a prefix with braces"},
+        {"MOVED 3999 127.0.0.1:6381", "another master serves the slot of the keys"},
+        {"CROSSSLOT Keys in request don't hash to the same slot",
+            "in a cluster, give a prefix with braces, or write redis+cluster://"},
         {"OOM command not allowed when used memory > 'maxmemory'.", "the server is out of memory"},
         {"READONLY You can't write against a read only replica.", "the server is a replica"},
     };
