@@ -68,8 +68,8 @@ judgement judge_full_coverage(const server_values& values)
 {
     if (values.text("cluster-require-full-coverage") == "no")
         return {};
-    return {verdict::warn,
-        "a master that fails stops the locks of all masters until it is replaced; set cluster-require-full-coverage no"};
+    return {verdict::warn, "a master that fails stops the locks of all masters until it is replaced; set "
+                           "cluster-require-full-coverage no"};
 }
 
 judgement judge_node_timeout(const server_values& values)

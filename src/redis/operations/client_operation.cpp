@@ -9,8 +9,11 @@ void client_operation::end(delivery status, failure_ptr failure)
 {
     // The counter was not raised, so the next operation that takes a fence of this slot has to do it.
     const bool is_raised = status == delivery::answered && !replies.empty() && replies.front().is(reply::kind::number);
-    if (raises_counter && slot && !is_raised)
-        owner_->anchor().forget(*slot);
+    if (raises_counter && slot) {
+        owner_->anchor().note_answer(is_raised);
+        if (!is_raised)
+            owner_->anchor().forget(*slot);
+    }
     const bool may_follow = status == delivery::answered && !is_pinned && !replies.empty() && replies.back().is_error();
     if (may_follow && owner_->follow_redirection(*this))
         return;
@@ -41,10 +44,10 @@ void client_operation::resubmit()
 
 void client_operation::push_anchor(boost::redis::request& request, std::size_t count) const
 {
-    // The whole script is sent to a new connection, so a server that is no node of a cluster knows it.
-    const bool is_known = count == 0 && !config().cluster();
-    owner_->anchor().push(
-        request, is_known ? script::form::digest : script::form::whole, config().fence_key(slot), count);
+    auto& anchor = owner_->anchor();
+    // An operation that needs a fence from the script does not send it again.
+    const auto form = count > 0 ? script::form::whole : config().cluster() ? anchor.form() : script::form::digest;
+    anchor.push(request, form, config().fence_key(slot), count);
 }
 
 bool client_operation::misses_fence() const

@@ -59,7 +59,13 @@ public:
     {
         raised_at_ = now;
         raised_slots_.clear();
+        is_known_ = false;
     }
+    /// Must be called with each answer of the script on a connection to a node of a cluster.
+    void note_answer(bool was_executed) noexcept { is_known_ = was_executed; }
+    /// Returns the form in which a node of a cluster is sent the script. A single server is sent the whole script when
+    /// the connection is prepared.
+    [[nodiscard]] script::form form() const noexcept { return is_known_ ? script::form::digest : script::form::whole; }
 
     /// Adds the command that raises the counter to the server's clock, and takes `count` fences.
     void push(boost::redis::request& request, script::form form, const std::string& fence_key, std::size_t count) const
@@ -84,6 +90,8 @@ private:
     static constexpr lease_clock::duration interval = std::chrono::seconds(1);
 
     lease_clock::time_point raised_at_{};
+    /// Whether the node has executed the script on this connection.
+    bool is_known_ = false;
     /// Empty if no counter was raised on this connection.
     std::vector<bool> raised_slots_;
     std::shared_ptr<std::int64_t> highest_ = std::make_shared<std::int64_t>(0);

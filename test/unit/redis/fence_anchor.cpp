@@ -61,6 +61,19 @@ BOOST_AUTO_TEST_CASE(counter_of_a_slot_is_raised_once_per_connection)
     BOOST_TEST(f.anchor.is_due(slot_number{7}, start));
 }
 
+BOOST_AUTO_TEST_CASE(whole_script_is_sent_until_the_node_has_executed_it)
+{
+    fence_anchor anchor;
+    BOOST_TEST((anchor.form() == script::form::whole));
+    anchor.note_answer(true);
+    BOOST_TEST((anchor.form() == script::form::digest));
+    anchor.note_answer(false);
+    BOOST_TEST((anchor.form() == script::form::whole));
+    anchor.note_answer(true);
+    anchor.on_connected(start);
+    BOOST_TEST((anchor.form() == script::form::whole));
+}
+
 BOOST_AUTO_TEST_CASE(nodes_share_the_highest_fence)
 {
     anchor_fixture f;
