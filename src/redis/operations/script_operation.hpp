@@ -5,13 +5,13 @@
 #include "redis/operations/client_operation.hpp"
 #include "redis/scripts/scripts.hpp"
 
-#include <algorithm>
 #include <utility>
 
 namespace colock::inline v0::redis::detail {
 
 /// An operation that runs one script. Sends the digest first, and the whole script if the server does not know the
-/// digest.
+/// digest. The reply of this script is the last one. The script that raises the fence counter may be in front of it: if
+/// the server does not know that one, the operation is not repeated, because it was executed.
 class script_operation : public client_operation
 {
 public:
@@ -22,7 +22,7 @@ public:
     {
         if (status != delivery::answered) {
             failed(status, std::move(failure));
-        } else if (form_ == script::form::digest && std::ranges::any_of(replies, is_noscript)) {
+        } else if (form_ == script::form::digest && is_noscript(replies.back())) {
             form_ = script::form::whole;
             resubmit();
         } else {
