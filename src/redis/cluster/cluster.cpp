@@ -25,6 +25,8 @@ constexpr lease_clock::duration refresh_interval = 1s;
 constexpr lease_clock::duration blocked_interval = 100ms;
 /// How long a connected node may take to send the map, before another node is asked.
 constexpr lease_clock::duration answer_timeout = 500ms;
+/// How long no map is taken from a node that has said that the cluster is down, if another node is connected.
+constexpr lease_clock::duration isolation_time = 10s;
 /// That of `pipeline`.
 constexpr int max_batches_in_flight = 8;
 
@@ -82,8 +84,11 @@ bool cluster::follow_redirection(client_operation& operation)
     if (!found) {
         // A master that is cut off from the others answers so, and does not know that it was replaced.
         const auto word = error_word(answer.text);
-        if (word == "CLUSTERDOWN" || word == "NOREPLICAS")
-            refresh(refresh_interval, &from);
+        if (word == "CLUSTERDOWN" || word == "NOREPLICAS") {
+            isolated_ = &from;
+            isolated_until_ = lease_clock::now() + isolation_time;
+            refresh(refresh_interval);
+        }
         return false;
     }
     std::shared_ptr<client> next;
@@ -139,28 +144,27 @@ cluster::node_index cluster::index_of(const endpoint& node)
 
 // The map.
 
-void cluster::refresh(lease_clock::duration min_interval, const client* avoided)
+void cluster::refresh(lease_clock::duration min_interval)
 {
     const auto now = lease_clock::now();
     if (is_refreshing_ || now - refreshed_at_ < min_interval)
         return;
     refreshed_at_ = now;
-    request_map(
-        [self = weak_from_this()](const failure_ptr&) {
-            if (const auto kept = self.lock())
-                kept->is_refreshing_ = false;
-        },
-        avoided);
+    request_map([self = weak_from_this()](const failure_ptr&) {
+        if (const auto kept = self.lock())
+            kept->is_refreshing_ = false;
+    });
     is_refreshing_ = true;
 }
 
-std::shared_ptr<client> cluster::choose_source(const client* avoided)
+std::shared_ptr<client> cluster::choose_source()
 {
     // A later host of the URL may answer although the first does not.
     for (const auto& each : seed_->config().location.hosts)
         static_cast<void>(index_of(each));
     // If no node is connected, all are tried, one after another.
     const auto all = nodes();
+    const auto* const avoided = lease_clock::now() < isolated_until_ ? isolated_ : nullptr;
     const auto at = [&](std::size_t distance) { return (last_asked_ + distance) % all.size(); };
     std::size_t distance = 1;
     while (distance <= all.size() && (!all[at(distance)]->is_connected() || all[at(distance)].get() == avoided))
@@ -169,9 +173,9 @@ std::shared_ptr<client> cluster::choose_source(const client* avoided)
     return all[last_asked_];
 }
 
-void cluster::request_map(std::function<void(failure_ptr)> done, const client* avoided)
+void cluster::request_map(std::function<void(failure_ptr)> done)
 {
-    const auto source = choose_source(avoided);
+    const auto source = choose_source();
     const auto& config = source->config();
     // The reply comes behind those of all batches in flight, each of which may wait for replicas.
     const auto replica_waits = config.replicas > 0 ? max_batches_in_flight * config.replica_timeout : 0ms;

@@ -51,8 +51,7 @@ public:
     [[nodiscard]] std::shared_ptr<client> client_for(slot_number slot) const;
     /// Asks one node for the map, and applies it. Calls `done` with a failure if the node does not answer, or if its
     /// reply has another form.
-    /// \param avoided a node that is not asked if another one is connected; may be null
-    void request_map(std::function<void(failure_ptr)> done, const client* avoided = nullptr);
+    void request_map(std::function<void(failure_ptr)> done);
     /// Returns the slots that this master owns.
     [[nodiscard]] std::bitset<slot_count> slots_of(const client& master) const;
 
@@ -69,10 +68,9 @@ private:
     /// Returns the index of the node, which is added if it is not known yet.
     [[nodiscard]] node_index index_of(const endpoint& node);
     /// Asks a node for the map, unless this has been done within the interval.
-    /// \param avoided see `request_map`
-    void refresh(lease_clock::duration min_interval, const client* avoided = nullptr);
+    void refresh(lease_clock::duration min_interval);
     /// Adds the nodes of the URL, and selects the next connected node, or the next node if none is connected.
-    [[nodiscard]] std::shared_ptr<client> choose_source(const client* avoided);
+    [[nodiscard]] std::shared_ptr<client> choose_source();
     [[nodiscard]] failure_ptr on_map(const reply& answer, const endpoint& replier);
     /// Changes the owner of the slots.
     void assign(const slot_range& slots, node_index owner);
@@ -97,6 +95,10 @@ private:
     bool is_refreshing_ = false;
     /// The node that was asked last.
     std::size_t last_asked_ = 0;
+    /// The node that has last said that the cluster is down. Its map may be out of date. It is not asked until then if
+    /// another node is connected.
+    const client* isolated_ = nullptr;
+    lease_clock::time_point isolated_until_{};
 };
 
 } // namespace colock::inline v0::redis::detail
