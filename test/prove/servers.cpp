@@ -466,7 +466,7 @@ public:
                         nodes_.move_keys(slot_, source_, target_);
                         nodes_.finish_move(slot_, source_, target_);
                     }},
-            {.name = "planned failover",
+            {.name = "manual failover",
                 .begin = [this, select] { nodes_.fail_over(select()); },
                 .end = [this] { nodes_.wait_until_ok(); }},
             {.name = "master killed and replaced",
