@@ -21,8 +21,9 @@ public:
     static constexpr std::size_t masters = 3;
     static constexpr std::size_t size = 2 * masters;
 
+    /// \param node_timeout the default is so long that a busy machine causes no failover
     /// \param settings of each server
-    explicit redis_cluster(std::chrono::milliseconds node_timeout = std::chrono::seconds(2),
+    explicit redis_cluster(std::chrono::milliseconds node_timeout = std::chrono::seconds(15),
         const std::vector<std::string>& settings = {});
 
     /// The URL names the first two masters.

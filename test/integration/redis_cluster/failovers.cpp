@@ -32,7 +32,7 @@ std::vector<std::string> keys_of_all_masters()
 
 BOOST_AUTO_TEST_CASE(planned_failover_loses_no_lock)
 {
-    redis_cluster servers;
+    redis_cluster servers(2s);
     cluster_load load(servers.url(), keys_of_all_masters(), 5s);
     const auto seen = load.run(6s, [&] {
         for (std::size_t i = 0; i < redis_cluster::masters; ++i) {
@@ -51,7 +51,7 @@ BOOST_AUTO_TEST_CASE(planned_failover_loses_no_lock)
 /// counted here.
 BOOST_AUTO_TEST_CASE(locks_are_granted_again_after_a_master_was_killed)
 {
-    redis_cluster servers;
+    redis_cluster servers(2s);
     cluster_load load(servers.url(), keys_of_all_masters(), 1s);
     const auto before = load.run(1s, [] {});
     BOOST_TEST(before.errors.size() == 0u, (before.errors.empty() ? "" : before.errors.front()));
@@ -71,7 +71,7 @@ BOOST_AUTO_TEST_CASE(locks_are_granted_again_after_a_master_was_killed)
 /// The paused master has been replaced when it continues. It must not grant or confirm locks any more.
 BOOST_AUTO_TEST_CASE(paused_master_is_not_believed_when_it_continues)
 {
-    redis_cluster servers;
+    redis_cluster servers(2s);
     cluster_load load(servers.url(), keys_of_all_masters(), 1s);
     static_cast<void>(load.run(1s, [] {}));
     // What was granted before is replicated, so the new master knows it.
@@ -93,7 +93,7 @@ BOOST_AUTO_TEST_CASE(paused_master_is_not_believed_when_it_continues)
 /// The waiter has subscribed to the messages of the master that fails.
 BOOST_AUTO_TEST_CASE(waiter_is_served_by_the_new_master)
 {
-    redis_cluster servers;
+    redis_cluster servers(2s);
     client_side holder({.url = servers.url()});
     client_side waiter({.url = servers.url()});
     const auto held = driver::exclusive("k", 0ms);
@@ -118,7 +118,7 @@ BOOST_AUTO_TEST_CASE(waiter_is_served_by_the_new_master)
 
 BOOST_AUTO_TEST_CASE(unreachable_master_is_reported)
 {
-    redis_cluster servers;
+    redis_cluster servers(2s);
     client_side client({.url = servers.url()});
     client.test_driver.grant(driver::exclusive("{a}"));
     client.test_driver.grant(driver::exclusive("{b}"));

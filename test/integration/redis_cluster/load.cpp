@@ -36,7 +36,7 @@ asio::awaitable<void> cluster_load::work(locker by, unsigned seed)
         auto& key = keys_[random() % keys_.size()];
         try {
             const auto before = std::chrono::steady_clock::now();
-            auto held = co_await by.acquire(key.name, {.ttl = ttl_});
+            auto held = co_await by.acquire(key.name, {.ttl = ttl_, .retry = within(30s)});
             const auto took = std::chrono::steady_clock::now() - before;
             result_.longest_acquire =
                 std::max(result_.longest_acquire, std::chrono::duration_cast<std::chrono::milliseconds>(took));

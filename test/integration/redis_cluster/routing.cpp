@@ -244,7 +244,7 @@ BOOST_AUTO_TEST_CASE(documented_rights_are_sufficient)
 
 BOOST_AUTO_TEST_CASE(all_masters_may_be_restarted)
 {
-    redis_cluster servers(2s, {"--appendonly", "yes", "--appendfsync", "always"});
+    redis_cluster servers(15s, {"--appendonly", "yes", "--appendfsync", "always"});
     client_side client({.url = servers.url()});
     const auto held = driver::exclusive("{a}");
     client.test_driver.grant(held);
