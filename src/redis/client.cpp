@@ -36,7 +36,7 @@ struct client::parts final : runtime
 };
 
 client::client(detail::settings config, std::uint64_t number)
-    : operation_client(std::move(config), {.started_per_handler = pipeline::max_batches_in_flight * batch_size::max},
+    : operation_client(std::move(config), {.started_per_handler = batch_size::max_in_flight * batch_size::max},
           {.can_start = [this](const remote::operation&) { return can_start(); },
               .send = [this] { active_parts().sender.send(); }}),
       before_first_(number * remote::lost_requests::numbers_per_server),

@@ -317,8 +317,8 @@ asio::awaitable<void> query_cluster(redis_session& session, server_values& value
 
 /// Returns the addresses of the masters with slots, in the lines `id host:port@port[,name] flags ... [slots]` of
 /// CLUSTER NODES.
-/// \param asked the node that has replied. Its host is used for nodes whose host it does not know.
-std::vector<remote::endpoint> masters_of(const server_values& values, const remote::endpoint& asked)
+/// \param replier the node that has replied. Its host is used for nodes whose host it does not know.
+std::vector<remote::endpoint> masters_of(const server_values& values, const remote::endpoint& replier)
 {
     std::vector<remote::endpoint> found;
     const std::string nodes = values.text("nodes");
@@ -330,8 +330,8 @@ std::vector<remote::endpoint> masters_of(const server_values& values, const remo
         const auto colon = address.rfind(':');
         if (colon == address.npos)
             continue;
-        found.push_back(
-            {colon == 0 ? asked.host : std::string(address.substr(0, colon)), std::string(address.substr(colon + 1))});
+        found.push_back({colon == 0 ? replier.host : std::string(address.substr(0, colon)),
+            std::string(address.substr(colon + 1))});
     }
     return found;
 }

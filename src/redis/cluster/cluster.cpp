@@ -4,6 +4,7 @@
 #include "redis/cluster/node_command.hpp"
 #include "redis/cluster/redirection.hpp"
 #include "redis/failures.hpp"
+#include "redis/pipeline/batch_size.hpp"
 
 #include <algorithm>
 #include <atomic>
@@ -27,8 +28,6 @@ constexpr lease_clock::duration blocked_interval = 100ms;
 constexpr lease_clock::duration answer_timeout = 500ms;
 /// How long no map is taken from a node that has said that the cluster is down, if another node is connected.
 constexpr lease_clock::duration isolation_time = 10s;
-/// That of `pipeline`.
-constexpr int max_batches_in_flight = 8;
 
 } // namespace
 
@@ -165,12 +164,12 @@ std::shared_ptr<client> cluster::choose_source()
     // If no node is connected, all are tried, one after another.
     const auto all = nodes();
     const auto* const avoided = lease_clock::now() < isolated_until_ ? isolated_ : nullptr;
-    const auto at = [&](std::size_t distance) { return (last_asked_ + distance) % all.size(); };
+    const auto at = [&](std::size_t distance) { return (last_source_ + distance) % all.size(); };
     std::size_t distance = 1;
     while (distance <= all.size() && (!all[at(distance)]->is_connected() || all[at(distance)].get() == avoided))
         ++distance;
-    last_asked_ = at(distance <= all.size() ? distance : 1);
-    return all[last_asked_];
+    last_source_ = at(distance <= all.size() ? distance : 1);
+    return all[last_source_];
 }
 
 void cluster::request_map(std::function<void(failure_ptr)> done)
@@ -178,7 +177,7 @@ void cluster::request_map(std::function<void(failure_ptr)> done)
     const auto source = choose_source();
     const auto& config = source->config();
     // The reply comes behind those of all batches in flight, each of which may wait for replicas.
-    const auto replica_waits = config.replicas > 0 ? max_batches_in_flight * config.replica_timeout : 0ms;
+    const auto replica_waits = config.replicas > 0 ? config.replica_timeout * int{batch_size::max_in_flight} : 0ms;
     const auto timeout = source->is_connected() ? answer_timeout + replica_waits : config.connect_timeout;
     source->enqueue(make_node_command(*source, {"CLUSTER", "SLOTS"}, timeout,
         [self = weak_from_this(), replier = source->node(), done = std::move(done)](

@@ -94,7 +94,7 @@ private:
     /// Whether an answer to CLUSTER SLOTS is awaited.
     bool is_refreshing_ = false;
     /// The node that was asked last.
-    std::size_t last_asked_ = 0;
+    std::size_t last_source_ = 0;
     /// The node that has last said that the cluster is down. Its map may be out of date. It is not asked until then if
     /// another node is connected.
     const client* isolated_ = nullptr;

@@ -27,7 +27,7 @@ public:
     }
 
 private:
-    void ended(delivery status, failure_ptr failure) override
+    void complete(delivery status, failure_ptr failure) override
     {
         if (status == delivery::answered)
             done_(replies.front(), nullptr);

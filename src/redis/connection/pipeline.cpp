@@ -24,7 +24,7 @@ pipeline::pipeline(const asio::any_io_executor& strand, remote::client_base& own
 
 bool pipeline::can_start() const
 {
-    return next_ || (session_.plan().takes_requests() && batches_in_flight_ < max_batches_in_flight);
+    return next_ || (session_.plan().takes_requests() && batches_in_flight_ < batch_size::max_in_flight);
 }
 
 void pipeline::add(operation& operation)
@@ -134,7 +134,7 @@ void pipeline::complete_later(unsigned iterations)
 void pipeline::recycle(batch_ptr batch) noexcept
 {
     batch->clear();
-    if (spare_.size() < max_batches_in_flight)
+    if (spare_.size() < batch_size::max_in_flight)
         spare_.push_back(std::move(batch));
 }
 

@@ -24,10 +24,6 @@ namespace colock::inline v0::redis::detail {
 class pipeline
 {
 public:
-    /// Maximum number of batches in flight. Further operations stay in the queue, where they are known to be unsent. A
-    /// higher limit would not be faster.
-    static constexpr std::size_t max_batches_in_flight = 8;
-
     pipeline(const asio::any_io_executor& strand, remote::client_base& owner, const settings& config, session& session,
         remote::request_queue& queue, fence_anchor& anchor);
 

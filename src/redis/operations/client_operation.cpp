@@ -17,7 +17,7 @@ void client_operation::end(delivery status, failure_ptr failure)
     const bool may_follow = status == delivery::answered && !is_pinned && !replies.empty() && replies.back().is_error();
     if (may_follow && owner_->follow_redirection(*this))
         return;
-    ended(status, std::move(failure));
+    complete(status, std::move(failure));
 }
 
 void client_operation::send_to(operation_client& owner, bool behind_asking)

@@ -23,7 +23,7 @@ public:
     /// Must be called before the operation is queued at another client.
     /// \param behind_asking see `asks`
     void send_to(operation_client& owner, bool behind_asking);
-    /// Number of redirections that were followed since the last answer.
+    /// Number of redirections that were followed since the last step was submitted.
     unsigned redirections = 0;
     /// The request is for this server only, so it is not sent to another.
     bool is_pinned = false;
@@ -39,8 +39,8 @@ protected:
     void route_by(std::string_view key);
     /// Sends the operation again, with its next commands.
     void resubmit();
-    /// Called at the end of a submission, see `operation::end`. An answer is never a redirection that can be followed.
-    virtual void ended(delivery status, failure_ptr failure) = 0;
+    /// Called at the end of a submission, see `operation::end`, except after a redirection that was followed.
+    virtual void complete(delivery status, failure_ptr failure) = 0;
 
     [[nodiscard]] const settings& config() const noexcept { return owner_->config(); }
     /// Adds the script that raises the fence counter, and takes fences.

@@ -80,7 +80,7 @@ public:
     [[nodiscard]] bool may_anchor() const noexcept override { return fence_count() > 0; }
     [[nodiscard]] bool needs_replicas() const noexcept override { return !holds(); }
 
-    void ended(delivery status, failure_ptr failure) override
+    void complete(delivery status, failure_ptr failure) override
     {
         if (status == delivery::answered) {
             answered();

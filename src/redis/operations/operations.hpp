@@ -84,7 +84,7 @@ struct two_step_hand_over
     operation_client& owner, const std::string& key, std::size_t limit, completion<list_outcome> done);
 /// Returns the pattern with which SCAN finds the keys of locks whose key begins with `key_prefix`.
 [[nodiscard]] std::string scan_pattern(const settings& config, std::string_view key_prefix);
-/// Maximum number of keys that one SCAN examines.
+/// COUNT of each SCAN: about the number of keys that it examines.
 inline constexpr std::size_t keys_per_scan = 1000;
 
 /// \param from cursor of the SCAN with which a page or step begins; unused if the filter has a key

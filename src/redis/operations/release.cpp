@@ -113,6 +113,9 @@ private:
     void settled_elsewhere()
     {
         is_pinned = false;
+        // The node may have got the slot back, and have released the lock.
+        if (replies[0].is(reply::kind::number) && replies[0].number >= 1)
+            first_answer_ = replies[0].number;
         note_answer(owner(), *claim_, sent_on);
         resubmit();
     }

@@ -18,7 +18,7 @@ public:
     using client_operation::client_operation;
 
     void write(boost::redis::request& request) final { push(request, form_); }
-    void ended(delivery status, failure_ptr failure) final
+    void complete(delivery status, failure_ptr failure) final
     {
         if (status != delivery::answered) {
             failed(status, std::move(failure));

@@ -13,6 +13,9 @@ class batch_size
 {
 public:
     static constexpr std::size_t max = 128;
+    /// Maximum number of batches in flight. Further operations stay in the queue, where they are known to be unsent. A
+    /// higher limit would not be faster.
+    static constexpr std::size_t max_in_flight = 8;
 
     /// Returns the size of the next batch.
     /// \param waiting number of operations that wait to be sent

@@ -74,7 +74,6 @@ BOOST_AUTO_TEST_CASE(paused_master_is_not_believed_when_it_continues)
     redis_cluster servers(2s);
     cluster_load load(servers.url(), keys_of_all_masters(), 1s);
     static_cast<void>(load.run(1s, [] {}));
-    // What was granted before is replicated, so the new master knows it.
     const auto seen = load.run(10s, [&] {
         std::this_thread::sleep_for(500ms);
         servers.node(0)({"WAIT", "1", "1000"});

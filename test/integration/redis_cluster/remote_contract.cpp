@@ -1,4 +1,5 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+#include "cluster.hpp"
 #include "integration/redis/server.hpp"
 #include "support/behind_faulty_proxy.hpp"
 
@@ -76,13 +77,7 @@ private:
 
 const remote_registration redis_cluster_over_link({
     .name = "redis_cluster",
-    .capabilities = {.shared = true,
-        .semaphore = true,
-        .no_ttl = true,
-        .fence = true,
-        .list = true,
-        .events = true,
-        .tickets = true},
+    .capabilities = testing::redis_cluster_capabilities,
     .make_environment = [](asio::io_context& io) { return std::make_unique<redis_cluster_behind_link>(io); },
 });
 
