@@ -7,6 +7,15 @@ namespace colock::inline v0::detail {
 
 using namespace std::chrono_literals;
 
+lease_clock::time_point local_expiry(const lease_request& request) noexcept
+{
+    if (request.ttl == 0ms)
+        return lease_clock::time_point::max();
+    // The margin covers clock rates that differ by one percent, and rounding by a millisecond in each direction.
+    const lease_clock::duration margin = lease_clock::duration(request.ttl) / 100 + 2ms;
+    return saturating_add(request.sent_at, lease_clock::duration(request.ttl - request.clock_lead) - margin);
+}
+
 bool lease_plan::arrives_in_time(
     lease_request granted, time_point session_until, time_point now, const margins& configured) noexcept
 {
@@ -15,13 +24,13 @@ bool lease_plan::arrives_in_time(
                saturating_add(now, configured.minimum_validity.value_or(default_minimum)) <= ends;
     };
     // The deadline of a session may be much nearer than the TTL, because it is extended continuously.
-    return is_enough_left(local_deadline(granted), std::max(10ms, granted.ttl / 10)) &&
+    return is_enough_left(local_expiry(granted), std::max(10ms, granted.ttl / 10)) &&
            is_enough_left(session_until, std::clamp(granted.ttl / 100, 10ms, 100ms));
 }
 
 lease_plan::time_point lease_plan::expiry_of(lease_request request) const noexcept
 {
-    return std::min(local_deadline(request), hold_until_);
+    return std::min(local_expiry(request), hold_until_);
 }
 
 lease_plan::time_point lease_plan::set_request(lease_request request) noexcept

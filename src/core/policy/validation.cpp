@@ -1,7 +1,7 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #include "core/policy/validation.hpp"
 
-#include "core/policy/local_deadline.hpp"
+#include "core/policy/lease_plan.hpp"
 #include "util/option_errors.hpp"
 
 namespace colock::inline v0::detail {
@@ -120,7 +120,7 @@ std::unique_ptr<const failure> check_margins(std::chrono::milliseconds ttl, std:
     if (ttl == 0ms || (!options.minimum_validity && !options.stop_margin))
         return nullptr;
     const auto max_validity = std::chrono::floor<std::chrono::milliseconds>(
-        local_deadline({lease_clock::time_point{}, ttl, max_clock_lead}).time_since_epoch());
+        local_expiry({lease_clock::time_point{}, ttl, max_clock_lead}).time_since_epoch());
     const auto margin_problem = [&](std::string_view name, std::chrono::milliseconds value, std::string_view effect) {
         return make_problem(errc::invalid_options, std::string(name) + " is " + in_words(value) + ", and a lease of " +
                                                        in_words(ttl) + " is valid for " + in_words(max_validity) +

@@ -26,7 +26,7 @@
 using namespace colock;
 using namespace colock::testing;
 using namespace std::chrono_literals;
-using colock::detail::local_deadline;
+using colock::detail::local_expiry;
 using colock::detail::retry_schedule;
 
 BOOST_AUTO_TEST_SUITE(errors)

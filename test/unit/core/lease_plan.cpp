@@ -11,7 +11,7 @@ using namespace std::chrono_literals;
 using colock::detail::is_too_short;
 using colock::detail::lease_plan;
 using colock::detail::lease_request;
-using colock::detail::local_deadline;
+using colock::detail::local_expiry;
 
 namespace colock::inline v0::detail {
 
@@ -44,12 +44,12 @@ BOOST_AUTO_TEST_CASE(lease_is_renewed_a_third_of_the_ttl_after_its_request)
 {
     auto plan = renewed();
     const auto ends = plan.on_granted({start, 30s});
-    BOOST_TEST((ends == local_deadline({start, 30s})));
+    BOOST_TEST((ends == local_expiry({start, 30s})));
     BOOST_TEST((plan.next(start, ends, default_margins, false).until == start + 10s));
     BOOST_TEST(plan.next(start + 10s, ends, default_margins, false).kind == action::renew);
     plan.forget_renewal();
     BOOST_TEST((plan.next(start + 10s, ends, default_margins, false).until == ends));
-    BOOST_TEST((plan.on_extended({start + 10s, 30s}, 30s) == local_deadline({start + 10s, 30s})));
+    BOOST_TEST((plan.on_extended({start + 10s, 30s}, 30s) == local_expiry({start + 10s, 30s})));
     BOOST_TEST((plan.due(never, default_margins, false) == start + 20s));
     plan.stop_renewals();
     BOOST_TEST((plan.due(never, default_margins, false) == never));
@@ -144,13 +144,13 @@ BOOST_AUTO_TEST_CASE(configured_margins_replace_the_defaults)
     BOOST_TEST((plan.due(ends, {.stop_margin = 7s}, false) == ends - 7s));
     BOOST_TEST((plan.due(ends, {.stop_margin = 0ms}, false) == ends));
 
-    const auto latest = local_deadline({start, 60s});
+    const auto latest = local_expiry({start, 60s});
     BOOST_TEST(lease_plan::arrives_in_time({start, 60s}, never, latest - 6s, {}));
     BOOST_TEST(!lease_plan::arrives_in_time({start, 60s}, never, latest - 6s + 1ns, {}));
     BOOST_TEST(lease_plan::arrives_in_time({start, 60s}, never, latest, {.minimum_validity = 0ms}));
     BOOST_TEST(!lease_plan::arrives_in_time({start, 60s}, never, latest, {.minimum_validity = 1ms}));
     // At least ten milliseconds must be left.
-    BOOST_TEST(!lease_plan::arrives_in_time({start, 50ms}, never, local_deadline({start, 50ms}) - 9ms, {}));
+    BOOST_TEST(!lease_plan::arrives_in_time({start, 50ms}, never, local_expiry({start, 50ms}) - 9ms, {}));
     BOOST_TEST(lease_plan::arrives_in_time({start, 0ms}, never, start + 1h, {}));
     // The earlier end counts.
     BOOST_TEST(lease_plan::arrives_in_time({start, 60s}, start + 10s, start + 9900ms, {}));
@@ -201,7 +201,7 @@ BOOST_AUTO_TEST_CASE(a_lease_ends_before_the_backends_unless_its_clock_jumps_fur
     {
         const auto granted_at = start + 1ms;
         const auto free_at = granted_at + ttl - jump;
-        BOOST_TEST((local_deadline({start, ttl, lead}) < free_at) == safe, "lead " << lead << ", jump " << jump);
+        BOOST_TEST((local_expiry({start, ttl, lead}) < free_at) == safe, "lead " << lead << ", jump " << jump);
     }
 }
 
@@ -240,7 +240,7 @@ BOOST_AUTO_TEST_CASE(max_hold_bounds_every_lease_and_the_ttl_of_renewals)
     auto plan = renewed(35s);
     const auto first = plan.on_granted({start, 30s});
     BOOST_TEST(plan.is_bounded());
-    BOOST_TEST((first == local_deadline({start, 30s})));
+    BOOST_TEST((first == local_expiry({start, 30s})));
     BOOST_TEST((plan.renewal_ttl(start + 1s, 30s, 100ms) == 30s));
     BOOST_TEST((plan.renewal_ttl(start + 10s, 30s, 100ms) == 25s));
     // A fraction of a millisecond counts as one.
@@ -248,7 +248,7 @@ BOOST_AUTO_TEST_CASE(max_hold_bounds_every_lease_and_the_ttl_of_renewals)
     BOOST_TEST((plan.renewal_ttl(start + 35s - 100ms + 1ms, 30s, 100ms) == std::nullopt));
     BOOST_TEST((plan.on_extended({start + 10s, 30s}, 30s) == start + 35s));
     // A renewal with a shorter TTL does not change when the next renewal is due.
-    BOOST_TEST((plan.on_extended({start + 20s, 15s}, 30s) == local_deadline({start + 20s, 15s})));
+    BOOST_TEST((plan.on_extended({start + 20s, 15s}, 30s) == local_expiry({start + 20s, 15s})));
     BOOST_TEST((plan.due(never, default_margins, false) == start + 30s));
     // The margins are fractions of the shorter of both.
     auto brief = renewed(1s);
@@ -267,7 +267,7 @@ BOOST_AUTO_TEST_CASE(a_shorter_ttl_counts_from_its_request_on)
     BOOST_TEST(!plan.on_shortened({start + 1s, 60s}, ends));
     const auto sooner = plan.on_shortened({start + 1s, 2s}, ends);
     BOOST_REQUIRE(sooner);
-    BOOST_TEST((*sooner == local_deadline({start + 1s, 2s})));
+    BOOST_TEST((*sooner == local_expiry({start + 1s, 2s})));
     BOOST_TEST((plan.due(*sooner, default_margins, false) == *sooner - 200ms));
     BOOST_TEST(!plan.on_shortened({start + 2s, 10s}, *sooner));
 }

@@ -139,7 +139,7 @@ BOOST_AUTO_TEST_CASE(held_compares_clocks_without_a_timer)
     BOOST_TEST(env.stored().size() == 1U);
 }
 
-BOOST_AUTO_TEST_CASE(valid_for_counts_down_to_the_local_deadline)
+BOOST_AUTO_TEST_CASE(valid_for_counts_down_to_the_local_expiry)
 {
     virtual_fixture env;
     auto held = env.acquire("k", {.ttl = 10s});

@@ -19,7 +19,7 @@
 
 using namespace colock;
 using namespace std::chrono_literals;
-using colock::detail::local_deadline;
+using colock::detail::local_expiry;
 
 BOOST_AUTO_TEST_SUITE(tokens)
 
@@ -149,13 +149,13 @@ BOOST_AUTO_TEST_CASE(the_clock_only_goes_forward)
     static_assert(lease_clock::is_steady);
 }
 
-BOOST_AUTO_TEST_CASE(local_deadline_is_never_later_than_that_of_the_backend)
+BOOST_AUTO_TEST_CASE(local_expiry_is_never_later_than_that_of_the_backend)
 {
-    BOOST_TEST((local_deadline({start, 30s}) == start + 30s - 300ms - 2ms));
-    BOOST_TEST((local_deadline({start, 100ms}) == start + 97ms));
-    BOOST_TEST((local_deadline({start, 1h}) == start + 1h - 36s - 2ms));
-    BOOST_TEST((local_deadline({start, 0ms}) == time_point::max()));
-    BOOST_TEST((local_deadline({time_point::max() - 1s, 1h}) == time_point::max()));
+    BOOST_TEST((local_expiry({start, 30s}) == start + 30s - 300ms - 2ms));
+    BOOST_TEST((local_expiry({start, 100ms}) == start + 97ms));
+    BOOST_TEST((local_expiry({start, 1h}) == start + 1h - 36s - 2ms));
+    BOOST_TEST((local_expiry({start, 0ms}) == time_point::max()));
+    BOOST_TEST((local_expiry({time_point::max() - 1s, 1h}) == time_point::max()));
 }
 
 BOOST_AUTO_TEST_SUITE_END()
