@@ -7,7 +7,6 @@
 #include "core/operations/wait_until.hpp"
 #include "core/state/core.hpp"
 #include "core/state/handles.hpp"
-#include "core/state/timer_guard.hpp"
 #include "util/simulation_marks.hpp"
 
 #include <boost/asio/post.hpp>

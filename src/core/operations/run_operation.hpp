@@ -4,8 +4,9 @@
 #include <colock/detail/async_functions.hpp>
 
 #include "core/operations/relay.hpp"
+#include "core/operations/wait_until.hpp"
 #include "core/state/core.hpp"
-#include "core/state/waiter.hpp"
+#include "core/state/suspended_handler.hpp"
 
 #include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/associated_cancellation_slot.hpp>

@@ -2,7 +2,6 @@
 #include "core/operations/operations.hpp"
 #include "core/operations/wait_until.hpp"
 #include "core/state/core.hpp"
-#include "core/state/timer_guard.hpp"
 
 #include <algorithm>
 #include <new>

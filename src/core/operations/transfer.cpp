@@ -4,6 +4,7 @@
 #include "core/operations/held_operation.hpp"
 #include "core/operations/operation_errors.hpp"
 #include "core/operations/operations.hpp"
+#include "core/operations/wait_until.hpp"
 #include "core/policy/ticket.hpp"
 #include "core/policy/validation.hpp"
 #include "core/state/core.hpp"

@@ -2,16 +2,42 @@
 #pragma once
 
 #include "core/state/core.hpp"
-#include "core/state/timer_guard.hpp"
 
 #include <boost/asio/awaitable.hpp>
+#include <boost/asio/cancellation_state.hpp>
+#include <boost/asio/error.hpp>
 #include <boost/asio/this_coro.hpp>
+#include <boost/system/system_error.hpp>
 
 #include <algorithm>
 #include <cstdint>
 #include <mutex>
 
 namespace colock::inline v0::detail {
+
+/// Checks for a cancellation that arrived between two suspensions of a coroutine and was only recorded in `state`.
+/// \throws boost::system::system_error `operation_aborted`
+inline void throw_if_cancelled(const asio::cancellation_state& state)
+{
+    if (state.cancelled() != asio::cancellation_type::none)
+        throw boost::system::system_error(asio::error::operation_aborted);
+}
+
+/// Removes a condition from the timers when the coroutine that waits on it ends, for whatever reason.
+struct timer_guard
+{
+    core& self;
+    condition& source;
+
+    ~timer_guard()
+    {
+        self.update([&](deferred_actions& actions) {
+            self.timers.schedule(source, lease_clock::time_point::max());
+            // Other coroutines that wait on the condition schedule their own times again.
+            source.notify(actions.wakes);
+        });
+    }
+};
 
 /// Waits until `is_over()` returns true, or until `deadline`. Ends with an exception if the coroutine was cancelled.
 /// The caller's frame keeps `self` and `source` alive.

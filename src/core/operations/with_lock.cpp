@@ -3,6 +3,7 @@
 
 #include "core/operations/operation_errors.hpp"
 #include "core/operations/operations.hpp"
+#include "core/operations/wait_until.hpp"
 #include "core/state/begin_release.hpp"
 #include "core/state/core.hpp"
 #include "core/state/handles.hpp"
@@ -81,7 +82,7 @@ struct body_signal
 ///
 /// Thread safety: `release_references` must be called on the caller's executor; the other functions on the body's
 /// strand.
-class body_watch final : public waiter
+class body_watch final : public suspended_handler
 {
 public:
     using ptr = boost::intrusive_ptr<body_watch>;
@@ -90,7 +91,7 @@ public:
     /// \param body cancels the body
     body_watch(std::shared_ptr<core> self, lock_record::ptr record, asio::any_io_executor strand,
         std::shared_ptr<body_signal> body)
-        : waiter(*self), core_(std::move(self)), record_(std::move(record)), strand_(std::move(strand)),
+        : suspended_handler(*self), core_(std::move(self)), record_(std::move(record)), strand_(std::move(strand)),
           body_(std::move(body))
     {
     }
@@ -130,7 +131,7 @@ public:
     [[nodiscard]] bool stop() noexcept
     {
         has_ended_ = true;
-        return !is_suspended_ || forget();
+        return !is_suspended_ || remove_if_suspended();
     }
     [[nodiscard]] auto async_last_wake()
     {
@@ -141,7 +142,7 @@ public:
     void release_references() noexcept
     {
         if (!has_ended_ && is_suspended_)
-            static_cast<void>(forget());
+            static_cast<void>(remove_if_suspended());
         strand_ = nullptr;
         record_ = nullptr;
         core_ = nullptr;
@@ -157,7 +158,7 @@ private:
         else if (on_last_wake_)
             std::exchange(on_last_wake_, nullptr)();
     }
-    void drop() noexcept override { on_last_wake_ = nullptr; }
+    void destroy_handler() noexcept override { on_last_wake_ = nullptr; }
 
     /// Reasons to cancel the body, other than a cancellation of the caller.
     enum reason : unsigned

@@ -17,8 +17,8 @@
 #include "core/state/lock_record.hpp"
 #include "core/state/pending_releases.hpp"
 #include "core/state/shutdown_notifier.hpp"
+#include "core/state/suspended_handler.hpp"
 #include "core/state/timer_heap.hpp"
-#include "core/state/waiter.hpp"
 #include "util/no_memory.hpp"
 
 #include <boost/asio/append.hpp>
@@ -104,17 +104,17 @@ public:
         }
     }
 
-    /// Wakes all suspended waiters. The mutex must be held.
+    /// Wakes all suspended handlers. The mutex must be held.
     void wake_all_suspended(wake_list& wakes)
     {
-        for (waiter_list* each : {&suspended_until_closed, &suspended}) {
+        for (suspended_handler::list* each : {&suspended_until_closed, &suspended}) {
             while (!each->empty())
                 wakes.add(each->front());
         }
     }
 
-    /// Suspends a waiter again if there was no memory to post its continuation. The timer resumes the waiter.
-    void wake_later(waiter& target) noexcept;
+    /// Suspends a handler again that could not be posted, because there was no memory. The timer resumes it.
+    void wake_later(suspended_handler& target) noexcept;
 
     /// Sends the request of the operation that `record.in_flight` names already. If there is no memory for that, the
     /// operation fails as if the backend could not be reached. The mutex must not be held.
@@ -186,10 +186,10 @@ public:
     {
         return asio::async_initiate<const CompletionToken, void(error_code)>(
             [](auto handler, core* self, condition* awaited, std::uint32_t version, on_close policy) {
-                waiter::ptr target;
+                suspended_handler::ptr target;
                 const auto slot = asio::get_associated_cancellation_slot(handler);
                 try {
-                    target.reset(new handler_waiter<decltype(handler)>(*self, std::move(handler)));
+                    target.reset(new typed_suspended_handler<decltype(handler)>(*self, std::move(handler)));
                 } catch (const std::bad_alloc&) {
                     // Only the allocation throws, so the handler was not moved from. If the exception were rethrown, it
                     // would leave run(), and the coroutine would remain suspended.
@@ -205,7 +205,7 @@ public:
     }
 
     /// Suspends `target` until `source` changes, as `async_wait` does.
-    void suspend(const waiter::ptr& target, condition& source, std::uint32_t seen, on_close closing);
+    void suspend(const suspended_handler::ptr& target, condition& source, std::uint32_t seen, on_close closing);
     /// Posts to the adapter's executor, unless its context has shut down.
     /// \returns whether the function was posted
     template <class Function>
@@ -247,11 +247,11 @@ public:
     std::atomic<bool> closed_to_new{false};
     /// Whether the context of the adapter has shut down.
     std::atomic<bool> dead{false};
-    /// The suspended waiters that end when no acquire may begin any more.
-    waiter_list suspended_until_closed;
-    /// The other suspended waiters.
-    waiter_list suspended;
-    /// The condition of waiters that `wake_later` has suspended again.
+    /// The suspended handlers whose waits end when no acquire may begin any more.
+    suspended_handler::list suspended_until_closed;
+    /// The other suspended handlers.
+    suspended_handler::list suspended;
+    /// The condition of the handlers that `wake_later` has suspended again.
     condition late_wakes;
     timer_heap timers;
     key_queues queues;
@@ -281,10 +281,10 @@ private:
     void on_timer();
     /// Called by the timer heap when nothing is scheduled any more.
     void disarm_unused_timer();
-    /// Assigns to `slot`, which may be empty, a handler that cancels `target`: the waiter is resumed with
-    /// `operation_aborted`.
-    void assign_cancellation(asio::cancellation_slot slot, const waiter::ptr& target);
-    void cancel_wait(waiter& target);
+    /// Assigns to `slot`, which may be empty, a function that cancels the wait of `target`, which is resumed
+    /// with `operation_aborted`.
+    void assign_cancellation(asio::cancellation_slot slot, const suspended_handler::ptr& target);
+    void cancel_wait(suspended_handler& target);
 
     std::shared_ptr<context_gate> gate_;
 };

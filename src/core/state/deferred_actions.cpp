@@ -92,7 +92,7 @@ void report_events(core& self, const std::shared_ptr<core>& owner)
 
 void deferred_actions::run(core& self)
 {
-    // A waiter that is resumed on another thread may release the last reference to the core. Only the events need the
+    // A handler that is resumed on another thread may release the last reference to the core. Only the events need the
     // core after that. Empty while the core is destroyed.
     std::shared_ptr<core> kept;
     const bool has_observer = self.options.observer != nullptr;
@@ -105,7 +105,7 @@ void deferred_actions::run(core& self)
             *each.record, [&](adapter& backend) { start(backend, each); },
             [&](const failure_ptr& failure) { fail(each, failure); });
     }
-    wakes.resume([&](waiter& late) { self.wake_later(late); });
+    wakes.resume([&](suspended_handler& late) { self.wake_later(late); });
     if (has_observer)
         report_events(self, kept);
 }

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "core/state/lock_record.hpp"
-#include "core/state/waiter.hpp"
+#include "core/state/wake_list.hpp"
 
 #include <boost/container/small_vector.hpp>
 
@@ -62,8 +62,8 @@ struct deferred_actions
 
     /// Whether there is nothing to carry out but the destruction of objects.
     [[nodiscard]] bool empty() const noexcept { return requests.empty() && wakes.empty(); }
-    /// Starts the requests, resumes the waiters, and then reports at most a batch of the pending events. The
-    /// mutex must not be held.
+    /// Starts the requests, resumes the handlers in `wakes`, and then reports at most a batch of the pending events.
+    /// The mutex must not be held.
     void run(core& self);
 };
 

@@ -25,7 +25,7 @@ void group_progress::lease_ended(wake_list& wakes)
 }
 
 lock_record::lock_record(const std::shared_ptr<core>& owner, claim_request request)
-    : claim(std::move(request)), condition(false), owner_core(owner.get()), weak_core(owner),
+    : claim(std::move(request)), condition(true), owner_core(owner.get()), weak_core(owner),
       is_immediate(owner->can.immediate), acquire_state_{}
 {
 }

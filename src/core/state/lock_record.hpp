@@ -9,7 +9,7 @@
 #include "core/policy/acquire_plan.hpp"
 #include "core/policy/lease_plan.hpp"
 #include "core/policy/retry_schedule.hpp"
-#include "core/state/waiter.hpp"
+#include "core/state/condition.hpp"
 
 #include <boost/assert.hpp>
 #include <boost/intrusive/list.hpp>

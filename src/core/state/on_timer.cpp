@@ -11,7 +11,7 @@ namespace {
 
 void on_due(core& self, condition& due, lease_clock::time_point now, deferred_actions& actions)
 {
-    if (due.only_wakes) {
+    if (!due.is_record) {
         due.notify(actions.wakes);
         return;
     }

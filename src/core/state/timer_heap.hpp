@@ -3,7 +3,7 @@
 
 #include <colock/spi/adapter.hpp>
 
-#include "core/state/waiter.hpp"
+#include "core/state/condition.hpp"
 
 #include <boost/intrusive/set.hpp>
 

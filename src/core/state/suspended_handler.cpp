@@ -1,5 +1,5 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
-#include "core/state/waiter.hpp"
+#include "core/state/suspended_handler.hpp"
 
 #include "core/state/core.hpp"
 #include "util/simulation_marks.hpp"
@@ -14,7 +14,7 @@
 
 namespace colock::inline v0::detail {
 
-class waiter::continuation
+class suspended_handler::continuation
 {
 public:
     continuation(ptr target, error_code error) : target_(std::move(target)), error_(error) {}
@@ -22,9 +22,9 @@ public:
     continuation& operator=(continuation&&) = delete;
     ~continuation()
     {
-        // Without memory to post, the waiter keeps its handler.
+        // Without memory to post, the handler is kept.
         if (target_ && target_->is_posted_)
-            target_->drop();
+            target_->destroy_handler();
     }
     void operator()()
     {
@@ -37,9 +37,9 @@ private:
     error_code error_;
 };
 
-void waiter::resume(error_code error)
+void suspended_handler::resume(error_code error)
 {
-    // The waiter may have been resumed before.
+    // The function may have been called before.
     is_posted_ = false;
     if (COLOCK_DEFECT(throwing_callback))
         return asio::dispatch(executor(), continuation(this, error));
@@ -47,34 +47,25 @@ void waiter::resume(error_code error)
     is_posted_ = true;
 }
 
-bool waiter::forget() noexcept
+bool suspended_handler::remove_if_suspended() noexcept
 {
-    ptr forgotten;
+    ptr removed;
     const std::lock_guard guard(owner_.mutex);
-    if (is_waiting())
-        forgotten = remove();
-    return forgotten != nullptr;
+    if (is_suspended())
+        removed = remove();
+    return removed != nullptr;
 }
 
-void wake_list::add(waiter& next) noexcept
-{
-    // A closed gate means that all waiters of the context have been resumed before.
-    if (const auto& gate = next.owner_.gate(); !gate_ && gate && gate->enter())
-        gate_ = gate;
-    next.is_woken_by_cancellation = next.is_cancelled;
-    woken_.push_back(*next.remove().detach());
-}
-
-void core::wake_later(waiter& target) noexcept
+void core::wake_later(suspended_handler& target) noexcept
 {
     const std::lock_guard guard(mutex);
     intrusive_ptr_add_ref(&target);
-    late_wakes.waiters.push_back(target);
+    late_wakes.suspended.push_back(target);
     suspended.push_back(target);
     timers.schedule(late_wakes, lease_clock::now());
 }
 
-void core::assign_cancellation(asio::cancellation_slot slot, const waiter::ptr& target)
+void core::assign_cancellation(asio::cancellation_slot slot, const suspended_handler::ptr& target)
 {
     if (!slot.is_connected())
         return;
@@ -87,14 +78,14 @@ void core::assign_cancellation(asio::cancellation_slot slot, const waiter::ptr& 
     });
 }
 
-void core::suspend(const waiter::ptr& target, condition& source, std::uint32_t seen, on_close closing)
+void core::suspend(const suspended_handler::ptr& target, condition& source, std::uint32_t seen, on_close closing)
 {
     deferred_actions actions;
     {
         const std::lock_guard guard(mutex);
         const bool is_due = dead || (closing == on_close::end_wait && closed_to_new);
         intrusive_ptr_add_ref(target.get());
-        source.waiters.push_back(*target);
+        source.suspended.push_back(*target);
         (closing == on_close::end_wait ? suspended_until_closed : suspended).push_back(*target);
         // After the guard is destroyed, another thread may resume the coroutine, whose frame keeps this core alive.
         if (!is_due && source.version == seen)
@@ -104,11 +95,11 @@ void core::suspend(const waiter::ptr& target, condition& source, std::uint32_t s
     actions.run(*this);
 }
 
-void core::cancel_wait(waiter& target)
+void core::cancel_wait(suspended_handler& target)
 {
     update([&](deferred_actions& actions) {
         target.is_cancelled = true;
-        if (target.is_waiting())
+        if (target.is_suspended())
             actions.wakes.add(target);
     });
 }
