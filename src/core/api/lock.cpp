@@ -2,7 +2,7 @@
 #include <colock/lock.hpp>
 
 #include "core/operations/operations.hpp"
-#include "core/state/begin_release.hpp"
+#include "core/state/background_release.hpp"
 #include "core/state/core.hpp"
 
 #include <boost/asio/system_executor.hpp>

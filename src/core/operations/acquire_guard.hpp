@@ -4,7 +4,7 @@
 #include <colock/detail/async_functions.hpp>
 
 #include "core/operations/operation_errors.hpp"
-#include "core/state/begin_release.hpp"
+#include "core/state/background_release.hpp"
 #include "core/state/core.hpp"
 
 #include <atomic>

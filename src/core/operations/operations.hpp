@@ -59,6 +59,10 @@ void start_release(
 [[nodiscard]] asio::awaitable<std::vector<error_code>> release_each(
     std::shared_ptr<core> self, std::vector<lock_record::ptr> records);
 
+/// Returns whether the answer to a release that has begun has to be awaited, and stores in `seen` the version to pass
+/// to `async_wait`. If not, the release has ended, or its caller has waited for the operation timeout.
+[[nodiscard]] bool must_await_release(core& self, lock_record& record, std::uint32_t& seen);
+
 // extend.cpp
 [[nodiscard]] asio::awaitable<void> extend(
     std::shared_ptr<core> self, lock_record::ptr record, std::chrono::milliseconds ttl);

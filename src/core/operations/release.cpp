@@ -3,7 +3,7 @@
 #include "core/operations/operation_errors.hpp"
 #include "core/operations/operations.hpp"
 #include "core/operations/run_operation.hpp"
-#include "core/state/begin_release.hpp"
+#include "core/state/background_release.hpp"
 #include "core/state/core.hpp"
 
 #include <algorithm>
@@ -15,29 +15,56 @@ namespace colock::inline v0::detail::operations {
 
 namespace {
 
-/// Leaves an unfinished release to `pending_releases` when the operation ends, for whatever reason.
-class background_release_guard
+/// Returns whether the answer to the release has to be awaited, and stores in `seen` the version at which there was no
+/// answer. The mutex must be held.
+bool watch_for_answer(core& self, lock_record& record, std::uint32_t& seen)
 {
-public:
-    background_release_guard(core& self, lock_record& record) : self_(self), record_(record) {}
-    background_release_guard(const background_release_guard&) = delete;
-    background_release_guard& operator=(const background_release_guard&) = delete;
-    ~background_release_guard() { release_in_background(self_, record_); }
+    if (record.current_phase() == phase::ended || record.release_state().answered)
+        return false;
+    seen = record.version;
+    const bool is_first_check = record.release_state().wait_deadline == lease_clock::time_point::max();
+    const bool just_sent =
+        record.in_flight == operation::release && record.release_state().retry_at == lease_clock::time_point::max();
+    // The adapter ends the request in time, so no timer is needed.
+    if (is_first_check && just_sent && self.adapter_ends_in_time())
+        return true;
+    const auto now = lease_clock::now();
+    if (is_first_check)
+        record.release_state().wait_deadline = saturating_add(now, self.options.operation_timeout);
+    if (now >= record.release_state().wait_deadline)
+        return false;
+    record.lease_state().earliest_wait_deadline =
+        std::min(record.lease_state().earliest_wait_deadline, record.release_state().wait_deadline);
+    self.timers.schedule(
+        record, std::min(record.release_state().retry_at, record.lease_state().earliest_wait_deadline));
+    return true;
+}
 
-private:
-    core& self_;
-    lock_record& record_;
+struct begun_release
+{
+    /// The lock was held until this release began.
+    bool was_held = false;
+    /// The answer has to be awaited.
+    bool waits = false;
 };
 
 /// Begins a release. A second release, or a release of a lock that was lost or detached meanwhile, does not wait.
-begin_release_result begin_release_if_held(core& self, lock_record& record, std::uint32_t& seen)
+/// \param seen is set to the version to pass to `async_wait` if the answer has to be awaited
+begun_release begin_release(core& self, lock_record& record, std::uint32_t& seen)
 {
-    const auto start =
-        record.current_phase() == phase::held ? begin_release(self, record, &seen) : begin_release_result();
-    return start.was_held ? start : begin_release_result();
+    begun_release result;
+    if (record.current_phase() != phase::held)
+        return result;
+    self.update([&](deferred_actions& actions) {
+        result.was_held = self.begin_ending(record, lost_reason::released, actions);
+        result.waits = result.was_held && !self.can.immediate && watch_for_answer(self, record, seen);
+    });
+    if (result.was_held && self.can.immediate)
+        result.waits = must_await_release(self, record, seen);
+    return result;
 }
 
-/// \param was_held whether the lock was held until this release began
+/// \param was_held see `begun_release`
 void throw_if_release_failed(core& self, lock_record& record, lease_clock::time_point began, bool was_held)
 {
     error_code code;
@@ -88,40 +115,51 @@ public:
         if (report == on_failure::raise)
             began_at_ = lease_clock::now();
     }
+    release_operation(const release_operation&) = delete;
+    release_operation& operator=(const release_operation&) = delete;
+    /// Leaves an unfinished release to `pending_releases`.
+    ~release_operation()
+    {
+        if (record_->current_phase() == phase::ending)
+            release_in_background(*core_, *record_);
+    }
 
     [[nodiscard]] bool begin()
     {
-        started_ = begin_release_if_held(*core_, *record_, seen_);
-        if (record_->current_phase() != phase::ending)
-            return true;
-        release_guard_.emplace(*core_, *record_);
-        return !started_.waits;
+        begun_ = begin_release(*core_, *record_, seen_);
+        return !begun_.waits || record_->current_phase() == phase::ended;
     }
 
     [[nodiscard]] std::optional<awaited_change> advance()
     {
         // `begin` has read the version for the first wait.
-        if (!std::exchange(started_.waits, false) && !must_await_answer(*core_, *record_, seen_))
+        if (!std::exchange(begun_.waits, false) && !must_await_release(*core_, *record_, seen_))
             return std::nullopt;
         return awaited_change{record_.get(), seen_};
     }
 
     void result()
     {
-        release_guard_.reset();
         if (report_ == on_failure::raise)
-            throw_if_release_failed(*core_, *record_, began_at_, started_.was_held);
+            throw_if_release_failed(*core_, *record_, began_at_, begun_.was_held);
     }
 
 private:
     const on_failure report_;
     lease_clock::time_point began_at_;
-    begin_release_result started_;
+    begun_release begun_;
     std::uint32_t seen_ = 0;
-    std::optional<background_release_guard> release_guard_;
 };
 
 } // namespace
+
+bool must_await_release(core& self, lock_record& record, std::uint32_t& seen)
+{
+    if (record.current_phase() == phase::ended)
+        return false;
+    const std::lock_guard guard(self.mutex);
+    return watch_for_answer(self, record, seen);
+}
 
 asio::awaitable<void> release(std::shared_ptr<core> self, lock_record::ptr record, on_failure report)
 {
@@ -137,18 +175,18 @@ void start_release(
 asio::awaitable<std::vector<error_code>> release_each(std::shared_ptr<core> self, std::vector<lock_record::ptr> records)
 {
     const auto began = lease_clock::now();
-    std::vector<begin_release_result> starts(records.size());
+    std::vector<begun_release> begun(records.size());
     std::vector<std::uint32_t> seen(records.size());
     std::vector<error_code> failures(records.size());
     for (std::size_t i = 0; i < records.size(); ++i)
-        starts[i] = begin_release_if_held(*self, *records[i], seen[i]);
+        begun[i] = begin_release(*self, *records[i], seen[i]);
     for (std::size_t i = 0; i < records.size(); ++i) {
-        for (bool waits = starts[i].waits; waits; waits = must_await_answer(*self, *records[i], seen[i]))
+        for (bool waits = begun[i].waits; waits; waits = must_await_release(*self, *records[i], seen[i]))
             co_await self->async_wait(*records[i], seen[i]);
     }
     for (std::size_t i = 0; i < records.size(); ++i) {
         try {
-            throw_if_release_failed(*self, *records[i], began, starts[i].was_held);
+            throw_if_release_failed(*self, *records[i], began, begun[i].was_held);
         } catch (const release_error& failed) {
             failures[i] = failed.code();
         }

@@ -4,7 +4,7 @@
 #include "core/operations/operation_errors.hpp"
 #include "core/operations/operations.hpp"
 #include "core/operations/wait_until.hpp"
-#include "core/state/begin_release.hpp"
+#include "core/state/background_release.hpp"
 #include "core/state/core.hpp"
 #include "core/state/handles.hpp"
 #include "util/simulation_marks.hpp"
@@ -279,10 +279,10 @@ std::exception_ptr call_body(body_ref<Held> body, Held& held)
 asio::awaitable<void> release_after_body(const std::shared_ptr<core>& self, const body_locks& locks)
 {
     for (const auto& each : locks)
-        static_cast<void>(begin_release(*self, *each));
+        self->update([&](deferred_actions& actions) { self->begin_ending(*each, lost_reason::released, actions); });
     for (const auto& each : locks) {
         std::uint32_t seen = 0;
-        while (must_await_answer(*self, *each, seen)) {
+        while (operations::must_await_release(*self, *each, seen)) {
             if ((co_await asio::this_coro::cancellation_state).cancelled() != asio::cancellation_type::none)
                 co_return;
             co_await self->async_wait(*each, seen, on_close::keep_waiting, asio::as_tuple(asio::deferred));

@@ -1,0 +1,25 @@
+// Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+#include "core/state/background_release.hpp"
+
+#include "core/state/core.hpp"
+
+namespace colock::inline v0::detail {
+
+void release_in_background(core& self, lock_record& record) noexcept
+{
+    if (record.current_phase() == phase::held)
+        self.update([&](deferred_actions& actions) { self.begin_ending(record, lost_reason::released, actions); });
+    if (record.current_phase() != phase::ending)
+        return;
+    const std::lock_guard guard(self.mutex);
+    self.releases.keep_core_until_empty(record);
+}
+
+void abandon_acquire(core& self, lock_record& record) noexcept
+{
+    record.cancel();
+    self.update([&](deferred_actions& actions) { self.abandon(record, actions); });
+    release_in_background(self, record);
+}
+
+} // namespace colock::inline v0::detail
