@@ -88,7 +88,7 @@ private:
     static void count_out(core& self, std::atomic<unsigned>& counter) noexcept
     {
         if (add_to(counter, ~0U) == 0 && self.closed_to_new)
-            self.notify_drained();
+            self.shutdown.notify_drained();
     }
 };
 

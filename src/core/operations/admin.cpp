@@ -256,6 +256,7 @@ locker_stats stats(core& self)
     {
         const std::lock_guard guard(self.mutex);
         result = self.stats;
+        result.settling = self.releases.size();
         // An expiry is detected only if somebody waits for it, so expired locks are excluded here.
         const auto now = lease_clock::now();
         result.held = static_cast<std::uint64_t>(

@@ -113,12 +113,12 @@ std::function<void(adapter&, completion<group_outcome>)> make_group_request(
 }
 
 /// Records that the backend may keep these locks for `ttl` from now on.
-void extend_latest_expiry(core& self, const std::vector<lock_record::ptr>& own, milliseconds ttl)
+void record_extension(core& self, const std::vector<lock_record::ptr>& own, milliseconds ttl)
 {
-    const auto until = saturating_add(lease_clock::now(), ttl);
+    const auto now = lease_clock::now();
     const std::lock_guard guard(self.mutex);
     for (const auto& each : own)
-        each->release_state().latest_expiry = std::max(each->release_state().latest_expiry, until);
+        each->release_state().retries.on_request(now, ttl);
 }
 
 /// Extends all locks of the group at the backend, before the own locks are extended through their handles. The backend
@@ -135,7 +135,7 @@ asio::awaitable<std::vector<lock_status>> extend_all_of(
     }
     if (self->dead)
         throw extend_error(errc::shutting_down, context_of(*self, id));
-    extend_latest_expiry(*self, own, ttl);
+    record_extension(*self, own, ttl);
     auto answer = co_await detail::request_answer(self, make_group_request(id, group_action::extend, ttl));
     if (answer.error && answer.error->code == errc::invalid_ttl)
         throw_failed<validation_error>(*self, id, *answer.error);

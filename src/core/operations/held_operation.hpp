@@ -48,8 +48,7 @@ bool await_result(core& self, lock_record& record, const std::optional<Outcome>&
     if (record.current_phase() == phase::held)
         self.leases.reschedule(record);
     else
-        self.timers.schedule_wait(
-            record, std::min(record.release_state().retry_at, record.lease_state().earliest_wait_deadline));
+        self.timers.schedule_wait(record, record.release_due());
     seen = record.version;
     return true;
 }

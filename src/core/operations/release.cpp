@@ -23,8 +23,8 @@ bool watch_for_answer(core& self, lock_record& record, std::uint32_t& seen)
         return false;
     seen = record.version;
     const bool is_first_check = record.release_state().wait_deadline == lease_clock::time_point::max();
-    const bool just_sent =
-        record.in_flight == operation::release && record.release_state().retry_at == lease_clock::time_point::max();
+    const bool just_sent = record.in_flight == operation::release &&
+                           record.release_state().retries.next_at() == lease_clock::time_point::max();
     // The adapter ends the request in time, so no timer is needed.
     if (is_first_check && just_sent && self.adapter_ends_in_time())
         return true;
@@ -35,8 +35,7 @@ bool watch_for_answer(core& self, lock_record& record, std::uint32_t& seen)
         return false;
     record.lease_state().earliest_wait_deadline =
         std::min(record.lease_state().earliest_wait_deadline, record.release_state().wait_deadline);
-    self.timers.schedule(
-        record, std::min(record.release_state().retry_at, record.lease_state().earliest_wait_deadline));
+    self.timers.schedule(record, record.release_due());
     return true;
 }
 

@@ -94,7 +94,7 @@ shutdown_report end_shutdown(core& self)
 void on_last_handle_destroyed(core& self) noexcept
 {
     try {
-        self.shutdown.begin(shutdown_notifier::scope::waiters);
+        self.shutdown.end_waiters();
         detach_from_backend(self, self.options.operation_timeout, [](close_outcome) {});
     } catch (const std::bad_alloc&) {
         // The destructor of the last handle must not throw. The connections stay open until the adapter is destroyed.
@@ -106,8 +106,8 @@ asio::awaitable<shutdown_report> shutdown(std::shared_ptr<core> self, std::chron
     const auto now = lease_clock::now();
     const auto until = saturating_add(now, deadline);
     const auto calls_end_by = now + call_grace_time;
-    self->shutdown.begin(shutdown_notifier::scope::waiters_and_leases);
-    const timer_guard on_exit{*self, self->releases.drained()};
+    self->shutdown.end_waiters_and_leases();
+    const timer_guard on_exit{*self, self->shutdown.drained()};
     // Number of calls in flight when the shutdown stopped waiting. Later calls are not counted, because the closed
     // locker refuses them.
     unsigned unfinished_calls = 0;
@@ -124,14 +124,14 @@ asio::awaitable<shutdown_report> shutdown(std::shared_ptr<core> self, std::chron
             const auto ends_at = has_calls_in_flight ? std::max(until, calls_end_by) : until;
             const bool is_in_time = lease_clock::now() < ends_at;
             if (is_in_time && !self->dead) {
-                self->timers.schedule_wait(self->releases.drained(), std::min(self->releases.drained().due, ends_at));
+                self->timers.schedule_wait(self->shutdown.drained(), std::min(self->shutdown.drained().due, ends_at));
             } else if (!is_notifying && !(is_in_time && has_calls_in_flight)) {
                 unfinished_calls = calls_in_flight(*self);
                 break;
             }
-            seen = self->releases.drained().version;
+            seen = self->shutdown.drained().version;
         }
-        co_await self->async_wait(self->releases.drained(), seen);
+        co_await self->async_wait(self->shutdown.drained(), seen);
     }
     auto report = end_shutdown(*self);
     report.unfinished_calls = unfinished_calls;

@@ -58,7 +58,7 @@ void core::on_created(lock_record& record, create_outcome&& outcome)
         if (record.current_phase() == phase::ending) {
             COLOCK_SOMETIMES(acquire_is_given_up_before_its_answer);
             record.granted = outcome.status == create_status::granted;
-            pending_releases::raise_latest_expiry(record, record.ttl());
+            record.release_state().retries.on_request(record.operation_start(), record.ttl());
             if (record.may_exist_in_backend)
                 releases.send_release(record, actions);
             else

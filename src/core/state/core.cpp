@@ -62,9 +62,4 @@ void core::context_shutdown() noexcept
     shutdown.notify_remaining();
 }
 
-void core::notify_drained()
-{
-    update([&](deferred_actions& actions) { releases.drained().notify(actions.wakes); });
-}
-
 } // namespace colock::inline v0::detail

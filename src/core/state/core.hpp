@@ -224,9 +224,6 @@ public:
     /// The gate of the adapter's context; null if the context had shut down before the locker was made.
     [[nodiscard]] const std::shared_ptr<context_gate>& gate() const noexcept { return gate_; }
 
-    /// Notifies a shutdown that something it waits for may have ended.
-    void notify_drained();
-
     /// Gives access to the internals of the public handles.
     struct handles;
 

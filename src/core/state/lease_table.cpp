@@ -136,7 +136,7 @@ void lease_table::start_renewal(lock_record& record, time_point now, deferred_ac
     record.lease_state().extension.ttl = *ttl;
     record.lease_state().extension.result.reset();
     record.set_operation_start(now);
-    pending_releases::raise_latest_expiry(record, *ttl);
+    record.release_state().retries.on_request(now, *ttl);
 }
 
 void lease_table::watch_session(lock_record& record)
@@ -173,7 +173,7 @@ std::optional<lost_reason> lease_table::check_for_loss(lock_record& record, defe
 
 void lease_table::apply_requested_ttl(lock_record& record, milliseconds ttl, deferred_actions& actions)
 {
-    pending_releases::raise_latest_expiry(record, ttl);
+    record.release_state().retries.on_request(record.operation_start(), ttl);
     if (const auto sooner = record.lease_state().plan.on_shortened(request_of(record, ttl), record.lease().ttl_bound()))
     {
         record.lease().set_ttl_bound(*sooner);

@@ -8,6 +8,7 @@
 
 #include "core/policy/acquire_plan.hpp"
 #include "core/policy/lease_plan.hpp"
+#include "core/policy/release_retries.hpp"
 #include "core/policy/retry_schedule.hpp"
 #include "core/state/condition.hpp"
 
@@ -15,6 +16,7 @@
 #include <boost/intrusive/list.hpp>
 #include <boost/intrusive/list_hook.hpp>
 
+#include <algorithm>
 #include <atomic>
 #include <cstddef>
 #include <memory>
@@ -142,12 +144,9 @@ struct release_state
     failure_ptr error{};
     /// Deadline of the coroutines that wait for the release.
     lease_clock::time_point wait_deadline = lease_clock::time_point::max();
-    lease_clock::time_point retry_at = lease_clock::time_point::max();
-    /// The latest time at which the backend may still keep this claim, if nothing removes it.
-    lease_clock::time_point latest_expiry{};
+    release_retries retries;
     /// How long the lock was held. Measured only if there is an observer.
     hold_timer held;
-    std::chrono::duration<std::uint32_t, std::milli> backoff{0};
     /// No caller reports this release: the caller is gone, the lease was lost, or the first request has failed.
     bool is_in_background = false;
     bool answered = false;
@@ -262,6 +261,11 @@ public:
     }
     [[nodiscard]] const detail::release_state& release_state() const noexcept { return lease_state().release; }
     [[nodiscard]] detail::release_state& release_state() noexcept { return lease_state().release; }
+    /// Returns when a record that is being released is due in the timer heap.
+    [[nodiscard]] time_point release_due() const noexcept
+    {
+        return std::min(release_state().retries.next_at(), lease_state().earliest_wait_deadline);
+    }
     /// Called when an extend, an is_valid or an export was answered. If a release waits for this answer, its own
     /// deadline applies from now on.
     void end_operation_in_flight() noexcept

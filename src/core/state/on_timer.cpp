@@ -2,7 +2,6 @@
 #include "core/state/core.hpp"
 #include "core/state/handler_limits.hpp"
 
-#include <algorithm>
 #include <mutex>
 
 namespace colock::inline v0::detail {
@@ -25,10 +24,8 @@ void on_due(core& self, condition& due, lease_clock::time_point now, deferred_ac
             return;
         break;
     case phase::ending:
-        if (now >= record.release_state().retry_at) {
-            record.release_state().retry_at = lease_clock::time_point::max();
+        if (record.release_state().retries.take_due(now))
             self.releases.send_release(record, actions);
-        }
         break;
     case phase::ended:
         return;
@@ -42,8 +39,7 @@ void on_due(core& self, condition& due, lease_clock::time_point now, deferred_ac
         if (record.is_to_be_queried)
             self.leases.query(record, actions);
     } else if (record.current_phase() == phase::ending) {
-        self.timers.schedule(
-            record, std::min(record.release_state().retry_at, record.lease_state().earliest_wait_deadline));
+        self.timers.schedule(record, record.release_due());
     }
 }
 

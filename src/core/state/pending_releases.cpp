@@ -14,43 +14,26 @@ using namespace std::chrono_literals;
 
 namespace {
 
-constexpr decltype(release_state::backoff) min_retry_delay{50};
-constexpr decltype(release_state::backoff) max_retry_delay{2000};
 /// Limits of the time for which the heads of a queue leave the lock to other lockers.
 constexpr auto min_yield_time = 500us;
 constexpr auto max_yield_time = 20ms;
 
 } // namespace
 
-void pending_releases::raise_latest_expiry(lock_record& claim, std::chrono::milliseconds ttl) noexcept
-{
-    claim.release_state().latest_expiry = std::max(claim.release_state().latest_expiry,
-        ttl == 0ms ? time_point::max() : saturating_add(claim.operation_start(), ttl));
-}
-
-pending_releases::time_point pending_releases::release_deadline(const lock_record& record) const noexcept
-{
-    // A claim that the server does not end by itself exists until it is released.
-    return core_.can.expires ? saturating_add(record.release_state().latest_expiry, core_.options.operation_timeout)
-                             : time_point::max();
-}
-
 void pending_releases::add(lock_record& record)
 {
-    raise_latest_expiry(record, record.ttl());
+    record.release_state().retries.on_request(record.operation_start(), record.ttl());
     intrusive_ptr_add_ref(&record);
     ending_.push_back(record);
-    ++core_.stats.settling;
 }
 
 void pending_releases::remove(lock_record& record, deferred_actions& actions)
 {
     ending_.erase(ending_.iterator_to(record));
     actions.removed.push_back(record);
-    --core_.stats.settling;
     if (ending_.empty()) {
         actions.kept_core = std::move(kept_);
-        drained_.notify(actions.wakes);
+        core_.shutdown.drained().notify(actions.wakes);
     }
 }
 
@@ -144,9 +127,8 @@ void pending_releases::retry_later(lock_record& record, deferred_actions& action
 {
     auto& state = record.release_state();
     state.is_in_background = true;
-    const auto now = lease_clock::now();
-    const time_point deadline = release_deadline(record);
-    if (core_.dead || now >= deadline) {
+    if (core_.dead || !state.retries.on_failed(lease_clock::now(), core_.can.expires, core_.options.operation_timeout))
+    {
         COLOCK_SOMETIMES(cleanup_ends_without_proof);
         return core_.finish(record, false, actions);
     }
@@ -158,9 +140,7 @@ void pending_releases::retry_later(lock_record& record, deferred_actions& action
     // The caller that waited for the first answer may return now, so this object keeps the core alive.
     if (!kept_)
         kept_ = core_.weak_from_this().lock();
-    state.backoff = std::clamp<decltype(state.backoff)>(state.backoff * 2U, min_retry_delay, max_retry_delay);
-    state.retry_at = std::min(saturating_add(now, state.backoff), deadline);
-    core_.timers.schedule(record, std::min(state.retry_at, record.lease_state().earliest_wait_deadline));
+    core_.timers.schedule(record, record.release_due());
     record.notify(actions.wakes);
 }
 

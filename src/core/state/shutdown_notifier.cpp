@@ -8,12 +8,12 @@
 
 namespace colock::inline v0::detail {
 
-void shutdown_notifier::begin(scope notified)
+void shutdown_notifier::begin(bool ends_leases)
 {
     {
         const std::lock_guard guard(core_.mutex);
         core_.closed_to_new = true;
-        ends_leases_ = ends_leases_ || notified == scope::waiters_and_leases;
+        ends_leases_ = ends_leases_ || ends_leases;
         is_notifying_ = true;
     }
     notify_remaining();
@@ -22,6 +22,11 @@ void shutdown_notifier::begin(scope notified)
 void shutdown_notifier::notify_remaining()
 {
     run_in_batches(core_, [this](deferred_actions& actions) { return notify_batch(actions); });
+}
+
+void shutdown_notifier::notify_drained()
+{
+    core_.update([this](deferred_actions& actions) { drained_.notify(actions.wakes); });
 }
 
 /// Returns false if this was the last batch.
@@ -34,7 +39,7 @@ bool shutdown_notifier::notify_batch(deferred_actions& actions)
             actions.wakes.add(core_.suspended_until_closed.front());
         } else if (!ends_leases_ || !core_.leases.shut_down_next(actions)) {
             is_notifying_ = false;
-            core_.releases.drained().notify(actions.wakes);
+            drained_.notify(actions.wakes);
             return false;
         }
     }
