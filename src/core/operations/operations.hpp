@@ -87,12 +87,14 @@ void start_lost(operation_handler<lost_reason> handler, std::shared_ptr<core> se
 void start_first_lost(
     operation_handler<lost_lock> handler, std::shared_ptr<core> self, std::vector<lock_record::ptr> records);
 
-// admin.cpp
+// listing.cpp
 /// Asks the backend for the holders of a key.
 [[nodiscard]] asio::awaitable<std::vector<lock_status>> holders(std::shared_ptr<core> self, std::string key);
 /// \returns the cursor of the next step; empty after the last one
 [[nodiscard]] asio::awaitable<std::string> purge_step(
     std::shared_ptr<core> self, std::size_t limit, std::string cursor);
+
+// stats.cpp
 [[nodiscard]] std::vector<held_lock> held_locks(core& self);
 [[nodiscard]] std::vector<waiting_acquire> waiting_acquires(core& self);
 [[nodiscard]] locker_stats stats(core& self);
