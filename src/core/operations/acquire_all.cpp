@@ -6,7 +6,6 @@
 #include "core/operations/operations.hpp"
 #include "core/operations/wait_until.hpp"
 #include "core/state/core.hpp"
-#include "core/state/handles.hpp"
 #include "util/simulation_marks.hpp"
 
 #include <boost/asio/post.hpp>
@@ -169,7 +168,7 @@ asio::awaitable<lock_group> group_acquire::run()
         co_await start_again();
     }
     end_.emplace();
-    auto group = core::handles::make_group(core_, group_, incomplete_.take_locks());
+    auto group = core::make_group(core_, group_, incomplete_.take_locks());
     if (core_->can.immediate && must_yield(*core_, group.size()))
         co_await asio::post(asio::deferred);
     co_return group;

@@ -4,7 +4,6 @@
 #include "core/operations/operations.hpp"
 #include "core/operations/wait_until.hpp"
 #include "core/state/core.hpp"
-#include "core/state/handles.hpp"
 #include "util/text_escaping.hpp"
 
 #include <boost/asio/deferred.hpp>
@@ -109,7 +108,7 @@ asio::awaitable<leadership> campaign(std::shared_ptr<core> self, std::string key
             failure{.code = errc::invalid_options, .detail = "an election has one leader; its mode is exclusive"});
     }
     record->is_leadership = true;
-    co_return core::handles::make_leadership(co_await acquire(std::move(self), std::move(record)));
+    co_return core::make_leadership(co_await acquire(std::move(self), std::move(record)));
 }
 
 asio::awaitable<void> run_terms(

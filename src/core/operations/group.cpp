@@ -4,7 +4,6 @@
 #include "core/operations/request_answer.hpp"
 #include "core/policy/validation.hpp"
 #include "core/state/core.hpp"
-#include "core/state/handles.hpp"
 
 #include <algorithm>
 #include <exception>
@@ -29,7 +28,7 @@ std::vector<lock_record::ptr> newest_first(const std::vector<lock>& locks)
     std::vector<lock_record::ptr> records;
     records.reserve(locks.size());
     for (auto each = locks.rbegin(); each != locks.rend(); ++each)
-        records.emplace_back(&core::handles::record_of(*each));
+        records.emplace_back(&lock_record::from_lock(*each));
     return records;
 }
 
@@ -199,7 +198,7 @@ lock_group detail::operations::group(std::shared_ptr<core> self, std::string id)
             errc::unsupported, self->backend_name() + " cannot access a group of locks by its id; leave the id empty");
     if (!has_id)
         id = token::generate().hex();
-    return core::handles::make_group(std::move(self), std::move(id), {}, has_id);
+    return core::make_group(std::move(self), std::move(id), {}, has_id);
 }
 
 lock_group& lock_group::operator=(lock_group&& other) noexcept
@@ -318,7 +317,7 @@ std::vector<claim_ptr> lock_group::claims() const
     std::vector<claim_ptr> all;
     all.reserve(locks_.size());
     for (const auto& each : locks_)
-        all.emplace_back(&core::handles::record_of(each));
+        all.emplace_back(&lock_record::from_lock(each));
     return all;
 }
 

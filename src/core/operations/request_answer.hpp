@@ -12,7 +12,7 @@
 
 namespace colock::inline v0::detail {
 
-/// The state of a request that is not about one claim.
+/// The answer to a request that is not about one claim. Notified when the answer arrives.
 template <class Outcome>
 struct answer_state : condition
 {

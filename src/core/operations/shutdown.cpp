@@ -1,5 +1,6 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #include "core/operations/operations.hpp"
+#include "core/operations/request_answer.hpp"
 #include "core/operations/wait_until.hpp"
 #include "core/state/core.hpp"
 
@@ -26,25 +27,20 @@ void detach_from_backend(core& self, lease_clock::duration close_timeout, comple
         self.backend->cancel_close();
 }
 
-struct close_state : condition
-{
-    bool over = false;
-};
-
 asio::awaitable<void> close_backend(
     std::shared_ptr<core> self, lease_clock::duration close_timeout, lease_clock::time_point until)
 {
-    auto state = std::make_shared<close_state>();
-    detach_from_backend(*self, close_timeout, [state, weak = self->weak_from_this()](close_outcome) {
+    auto state = std::make_shared<answer_state<close_outcome>>();
+    detach_from_backend(*self, close_timeout, [state, weak = self->weak_from_this()](close_outcome outcome) {
         const auto owner = weak.lock();
         if (!owner)
             return;
         owner->update([&](deferred_actions& actions) {
-            state->over = true;
+            state->outcome = outcome;
             state->notify(actions.wakes);
         });
     });
-    co_await wait_until(*self, *state, until, [&] { return state->over || self->dead; });
+    co_await wait_until(*self, *state, until, [&] { return state->outcome || self->dead; });
 }
 
 /// Adds to `keys` the keys of acquires that may have left a grant or a place in the backend's queue: a request is

@@ -237,15 +237,6 @@ retry_policy adoption_retry_policy(const core& self)
     return retry_policy::exponential(20ms, 2.0, 500ms).total_time(self.options.operation_timeout);
 }
 
-enum class adoption : unsigned char
-{
-    adopted,
-    /// A request was sent or an answer was processed, so the state must be checked again.
-    call_again,
-    /// The caller must wait until the record changes.
-    must_wait,
-};
-
 /// Processes an answer that is not a usable grant. After a grant that arrived too late, the adoption is repeated.
 void process_answer(core& self, lock_record& record, retry_schedule& schedule, const create_outcome& outcome)
 {
@@ -263,14 +254,16 @@ void process_answer(core& self, lock_record& record, retry_schedule& schedule, c
         throw_failed(*failure, context_of(self, record));
 }
 
-adoption proceed(
+/// Returns `granted`; `again` if a request was sent or an answer was processed, so that the state must be checked
+/// again; or `wait`, and stores in `seen` the version that was checked.
+step next_adoption_step(
     core& self, const lock_record::ptr& record, const std::string& proof, retry_schedule& schedule, std::uint32_t& seen)
 {
     const auto now = lease_clock::now();
     {
         std::unique_lock guard(self.mutex);
         if (record->current_phase() != phase::acquiring)
-            return adoption::adopted;
+            return step::granted;
         seen = record->version;
         if (self.closed_to_new.load(std::memory_order_relaxed)) {
             guard.unlock();
@@ -280,7 +273,7 @@ adoption proceed(
             const create_outcome outcome = std::move(record->acquire_state().outcome);
             guard.unlock();
             process_answer(self, *record, schedule, outcome);
-            return adoption::call_again;
+            return step::again;
         }
         if (record->in_flight != operation::none && now >= schedule.deadline()) {
             guard.unlock();
@@ -289,7 +282,7 @@ adoption proceed(
         if (record->in_flight != operation::none || now < schedule.next_at()) {
             self.timers.schedule_wait(
                 *record, record->in_flight != operation::none ? schedule.deadline() : schedule.next_at());
-            return adoption::must_wait;
+            return step::wait;
         }
         if (record->attempts_made > 0)
             ++self.stats.retries;
@@ -303,7 +296,7 @@ adoption proceed(
             backend.start_adopt(proof, record, completion<create_outcome>::bind<&lock_record::on_created>(record));
         },
         [&](const failure_ptr& failure) { record->on_created(create_outcome::failed(failure)); });
-    return adoption::call_again;
+    return step::again;
 }
 
 } // namespace
@@ -329,16 +322,13 @@ asio::awaitable<lock> adopt(std::shared_ptr<core> self, std::string ticket, acqu
             std::uint32_t seen = 0;
             if (record->current_phase() == phase::acquiring)
                 throw_if_cancelled(co_await asio::this_coro::cancellation_state);
-            switch (proceed(*self, record, proof, schedule, seen)) {
-            case adoption::adopted:
+            const step next = next_adoption_step(*self, record, proof, schedule, seen);
+            if (next == step::granted) {
                 on_exit.dismiss();
                 co_return lock_record::make_lock(std::move(record), std::move(self));
-            case adoption::call_again:
-                break;
-            case adoption::must_wait:
-                co_await self->async_wait(*record, seen, on_close::end_wait);
-                break;
             }
+            if (next == step::wait)
+                co_await self->async_wait(*record, seen, on_close::end_wait);
         }
     } catch (...) {
         on_exit.failure = std::current_exception();

@@ -6,7 +6,6 @@
 #include "core/operations/wait_until.hpp"
 #include "core/state/background_release.hpp"
 #include "core/state/core.hpp"
-#include "core/state/handles.hpp"
 #include "util/simulation_marks.hpp"
 #include "util/strand.hpp"
 
@@ -364,14 +363,14 @@ asio::awaitable<std::optional<lock_group>> try_acquire_for_body(
 
 body_locks locks_of(const lock& handle)
 {
-    return {lock_record::ptr(&core::handles::record_of(handle))};
+    return {lock_record::ptr(&lock_record::from_lock(handle))};
 }
 
 body_locks locks_of(const lock_group& group)
 {
     body_locks all;
     for (const auto& each : group.locks())
-        all.emplace_back(&core::handles::record_of(each));
+        all.emplace_back(&lock_record::from_lock(each));
     return all;
 }
 

@@ -1,6 +1,7 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #pragma once
 
+#include <colock/leadership.hpp>
 #include <colock/lock.hpp>
 #include <colock/lock_group.hpp>
 #include <colock/options.hpp>
@@ -224,8 +225,18 @@ public:
     /// The gate of the adapter's context; null if the context had shut down before the locker was made.
     [[nodiscard]] const std::shared_ptr<context_gate>& gate() const noexcept { return gate_; }
 
-    /// Gives access to the internals of the public handles.
-    struct handles;
+    /// \param by_id the group was made for an id, so it also concerns locks of other handles
+    [[nodiscard]] static lock_group make_group(
+        std::shared_ptr<core> owner, std::string id, std::vector<lock> locks, bool by_id = false)
+    {
+        lock_group group;
+        group.core_ = std::move(owner);
+        group.id_ = std::move(id);
+        group.locks_ = std::move(locks);
+        group.by_id_ = by_id;
+        return group;
+    }
+    [[nodiscard]] static leadership make_leadership(lock&& elected) noexcept { return leadership(std::move(elected)); }
 
     const std::shared_ptr<adapter> backend;
     const capabilities can;

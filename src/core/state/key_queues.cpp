@@ -1,7 +1,7 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #include "core/state/key_queues.hpp"
 
-#include "core/state/handler_limits.hpp"
+#include "core/state/run_in_batches.hpp"
 
 #include <boost/assert.hpp>
 

@@ -208,6 +208,7 @@ public:
     {
         return {static_cast<lock_record*>(claim.detach()), false};
     }
+    [[nodiscard]] static lock_record& from_lock(const lock& handle) noexcept { return from_claim(handle.record_); }
     [[nodiscard]] static lock make_lock(ptr&& record, std::shared_ptr<core>&& owner) noexcept
     {
         return lock(std::move(record), std::move(owner));

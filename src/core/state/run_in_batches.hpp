@@ -4,11 +4,15 @@
 #include "core/state/core.hpp"
 #include "core/state/deferred_actions.hpp"
 
+#include <cstddef>
 #include <memory>
 #include <mutex>
 #include <new>
 
 namespace colock::inline v0::detail {
+
+/// Maximum number of items processed per handler, so that a large backlog does not block the event loop.
+inline constexpr std::size_t max_items_per_handler = 256;
 
 /// Calls `batch(deferred_actions&)` under the mutex until it returns false. Each call but the first is made in a
 /// handler of its own, so that many items do not block the event loop. The mutex must not be held.
