@@ -7,8 +7,8 @@
 #include <colock/stats.hpp>
 #include <colock/status.hpp>
 
-#include "core/operations/relay.hpp"
 #include "core/operations/run_operation.hpp"
+#include "core/operations/spawn_operation.hpp"
 
 #include <new>
 #include <optional>

@@ -3,7 +3,7 @@
 
 #include <colock/detail/async_functions.hpp>
 
-#include "core/operations/relay.hpp"
+#include "core/operations/spawn_operation.hpp"
 #include "core/operations/wait_until.hpp"
 #include "core/state/core.hpp"
 #include "core/state/suspended_handler.hpp"
