@@ -18,7 +18,7 @@ struct acquire_guard
 {
     /// Null before the acquire begins, and once its lock was handed out.
     const lock_record::ptr* record = nullptr;
-    /// The counter that includes this acquire; null if none does.
+    /// The counter of the core that currently includes this acquire; null if none does.
     std::atomic<unsigned>* counted_in = nullptr;
     /// The exception with which the acquire ends; null if its frame is destroyed before it ends.
     std::exception_ptr failure;
@@ -51,7 +51,8 @@ struct acquire_guard
         if (counted_in)
             count_out(self, *counted_in);
     }
-    /// Counts the acquire among those that may have to wait. Must be called before anything is awaited.
+    /// Moves the acquire to `core::acquire_count`, because it may have to wait. Must be called before anything is
+    /// awaited.
     void enter_slow_path() noexcept
     {
         core& self = owner();

@@ -70,7 +70,7 @@ bool has_waiters_for_key(core& self, const lock_record& record)
     return self.queues.find(record) != nullptr;
 }
 
-/// One step of an acquiring coroutine: checks the state, and acts on it. Holds the mutex until it acts.
+/// One step of an acquiring coroutine. Holds the mutex from the check of the state until the decision is carried out.
 class acquire_step
 {
 public:
@@ -111,8 +111,8 @@ step acquire_step::take(std::uint32_t& seen)
     if (record.current_phase() != phase::acquiring)
         return step::granted;
     auto& acquire = record.acquire_state();
-    // A claim that was sent before may hold the lock or a place in the backend's queue. It becomes a head, because
-    // nobody behind it can be granted the lock before it has asked again.
+    // A claim that was sent before may hold the lock, or a place in the backend's queue, and then excludes all members
+    // until it asks again. It therefore becomes a head, wherever it is.
     if (!acquire.queue && !acquire.outcome_ready)
         self_.queues.enter(record, acquire.plan.was_sent() || record.in_doubt(), actions_.wakes);
     seen = record.version;

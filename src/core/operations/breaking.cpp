@@ -25,7 +25,7 @@ void on_broken(core& self, const record_filter& which, const std::vector<lock_re
     self.update([&](deferred_actions& actions) {
         for (const auto& each : held_before) {
             if (succeeded)
-                self.begin_ending(*each, lost_reason::broken, actions);
+                self.end_and_release(*each, lost_reason::broken, actions);
         }
         // An immediate backend reports the claims that it breaks.
         if (!self.can.immediate && !COLOCK_DEFECT(break_beside_grant)) {

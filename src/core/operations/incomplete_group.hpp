@@ -21,7 +21,7 @@ struct requested_lock
 {
     lock_record::ptr record;
     acquire_guard on_exit;
-    /// The expiry of the lease before it was renewed for completion; zero if it was not renewed.
+    /// The expiry that the lease had when its renewal was sent by `begin_renewals`; zero if none was sent.
     lease_clock::time_point renewed_from{};
 
     explicit requested_lock(lock_record::ptr claim) : record(std::move(claim)), on_exit(record)

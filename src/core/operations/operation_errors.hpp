@@ -37,12 +37,12 @@ inline void throw_if_invalid(const core& self, const lock_record& record)
 [[nodiscard]] failure_ptr too_late_to_use();
 /// Returns what is known about the attempts of `record` so far. The mutex must be held.
 [[nodiscard]] last_answer last_answer_for(const core& self, const lock_record& record, lease_clock::time_point now);
-/// Returns what is known to a caller that has sent no request itself and waits behind the members of `queue`. The mutex
-/// must be held.
+/// Returns what a caller that waits behind the members of `queue` knows, although it has sent no request itself. The
+/// mutex must be held.
 [[nodiscard]] last_answer answer_to_first(const core& self, const key_queue& queue, lease_clock::time_point now);
-/// Returns why the lock cannot be reported as busy: the state of a backend that did not answer, or its last error. Null
-/// if the lock is busy, or another caller of this locker is first.
-/// \param silence the detail to report if there was no answer
+/// Returns null if the lock is to be reported as busy: the backend has said so, or another caller of this locker is
+/// first. Otherwise returns the last error of the backend, or that it has not answered.
+/// \param silence the detail of the error for a backend that has not answered
 [[nodiscard]] failure_ptr failure_unless_busy(const core& self, const last_answer& last, const char* silence);
 /// Throws `failure_unless_busy`. If there is no such reason, calls `schedule.end_busy` and throws a `retry_error`.
 [[noreturn]] void throw_retries_ended(
@@ -63,8 +63,6 @@ enum class effect : unsigned char
 };
 /// Returns why an operation was not answered in time.
 [[nodiscard]] failure_ptr unanswered(const core& self);
-/// Returns why an operation of `record` was not answered in time. The record may be from the parent process.
-[[nodiscard]] failure_ptr unanswered(const core& self, const lock_record& record);
 /// Throws the error of an operation without an answer. A query changes nothing, so its outcome is never unknown.
 /// \param failure null: there was no answer in time
 [[noreturn]] void throw_unanswered(const core& self, const failure_ptr& failure, effect kind, error_context context);

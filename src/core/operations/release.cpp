@@ -55,7 +55,7 @@ begun_release begin_release(core& self, lock_record& record, std::uint32_t& seen
     if (record.current_phase() != phase::held)
         return result;
     self.update([&](deferred_actions& actions) {
-        result.was_held = self.begin_ending(record, lost_reason::released, actions);
+        result.was_held = self.end_and_release(record, lost_reason::released, actions);
         result.waits = result.was_held && !self.can.immediate && watch_for_answer(self, record, seen);
     });
     if (result.was_held && self.can.immediate)

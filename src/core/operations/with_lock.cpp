@@ -40,7 +40,7 @@ std::optional<lost_reason> begin_body(core& self, lock_record& record)
         if (!lost && self.dead) {
             // Without the context, no timer renews the lease, or cancels the body when the lease ends.
             lost = lost_reason::shutting_down;
-            self.begin_ending(record, *lost, actions);
+            self.end_and_release(record, *lost, actions);
         }
         if (record.current_phase() == phase::held) {
             record.lease_state().plan.begin_body();
@@ -278,7 +278,7 @@ std::exception_ptr call_body(body_ref<Held> body, Held& held)
 asio::awaitable<void> release_after_body(const std::shared_ptr<core>& self, const body_locks& locks)
 {
     for (const auto& each : locks)
-        self->update([&](deferred_actions& actions) { self->begin_ending(*each, lost_reason::released, actions); });
+        self->update([&](deferred_actions& actions) { self->end_and_release(*each, lost_reason::released, actions); });
     for (const auto& each : locks) {
         std::uint32_t seen = 0;
         while (operations::must_await_release(*self, *each, seen)) {

@@ -78,8 +78,8 @@ public:
     /// Returns when the conflicting grant expires, as the last answer has reported; max if that is not known.
     [[nodiscard]] time_point holder_expires() const noexcept { return holder_expires_; }
     /// Called when the answer is an error, or a grant that arrived too late. Returns true if the attempt counts under
-    /// the policy. An attempt does not count if its delay under the policy was not over, and it was made to check an
-    /// earlier result or because the backend could be reached again.
+    /// the policy. An attempt that was made before its delay was over does not count if it was a check of an earlier
+    /// result, or was made because the backend could be reached again.
     /// \param checks_soon the result must be checked soon: true for an unknown outcome and for a late grant
     [[nodiscard]] bool on_failed(time_point now, bool checks_soon) noexcept;
     void on_yielded() noexcept { was_suspended_ = true; }
@@ -134,14 +134,14 @@ private:
     time_point holder_expires_ = time_point::max();
     /// An earlier expiry that was reported since the last attempt was sent.
     time_point earlier_expiry_ = time_point::max();
-    /// When the acquire checks again. Set after too many futile waits, when an event may come first; and after an
-    /// unknown outcome or a late grant, when events are ignored.
+    /// When the next check is due. After too many futile waits, an event may come first. After an unknown outcome or a
+    /// late grant, events are ignored until then.
     time_point next_check_ = time_point::max();
     time_point found_busy_at_{};
     /// Number of the latest wait at the backend. The end of an earlier wait may arrive late, and has another number.
     std::uint32_t wait_number_ = 0;
-    /// Number of futile waits: they ended at once and did not bring the lock. Any other busy answer halves the number;
-    /// one after a pause leaves it.
+    /// Number of waits that ended at once and did not bring the lock. A busy answer after a longer wait halves the
+    /// number; an answer after a pause does not change it.
     std::uint8_t futile_waits_ = 0;
     /// Number of checks that were scheduled since the last busy answer or counted attempt.
     std::uint8_t check_count_ = 0;

@@ -91,7 +91,7 @@ public:
     /// \param ttl the TTL of the lock; a renewal before the end of max_hold asks for less
     [[nodiscard]] time_point on_extended(lease_request request, milliseconds ttl) noexcept;
     /// Called when an extension is sent. A shorter TTL applies at once, because the answer may never arrive. Returns
-    /// nothing if the new expiry is not earlier than `expiry`.
+    /// nothing if the extension does not shorten the lease, whose expiry is `expiry`.
     [[nodiscard]] std::optional<time_point> on_shortened(lease_request request, time_point expiry) noexcept;
 
     /// Called when the group of the lease is complete. From now on max_hold counts, and the lease is renewed only if
@@ -102,7 +102,7 @@ public:
     /// Called when a renewal or an extension has failed. The lease is not lost: if it is renewed, another renewal is
     /// due soon.
     void on_failed(time_point now) noexcept;
-    /// Called after the answer to another operation. A renewal that became due meanwhile is due now.
+    /// Called when another operation is answered. A renewal that could not be sent during that operation is due now.
     void catch_up(time_point now) noexcept;
     /// Sets when the next renewal is due. Requires `renews()`.
     void schedule_renewal(time_point due) noexcept { renew_at_ = due; }
@@ -151,7 +151,7 @@ private:
 
     milliseconds max_hold_{0};
     time_point hold_until_ = time_point::max();
-    /// The duration of the current lease: its TTL, or max_hold. The margins are fractions of it.
+    /// The smaller of the TTL and max_hold. The default margins are fractions of this duration.
     milliseconds span_{0};
     time_point renew_at_ = time_point::max();
     /// Number of coroutines that wait for the loss.

@@ -38,8 +38,8 @@ public:
     /// Number of requests that were sent for abandoned claims, before this call started again with new claims.
     [[nodiscard]] std::size_t earlier_requests() const noexcept { return earlier_requests_; }
     void add_earlier_requests(std::size_t count) noexcept { earlier_requests_ += count; }
-    /// Records that the call ends because the lock is busy. A custom function of the policy may throw a `retry_error`
-    /// of its own, which means something else.
+    /// Records that the call ends because the lock is busy. The type of the exception does not show that, because a
+    /// custom function of the policy may throw a `retry_error`, too.
     void end_busy() noexcept { has_ended_busy_ = true; }
     [[nodiscard]] bool has_ended_busy() const noexcept { return has_ended_busy_; }
     /// Whether the policy can end by itself.

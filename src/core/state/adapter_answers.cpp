@@ -11,8 +11,7 @@ namespace colock::inline v0::detail {
 
 lease_clock::time_point core::note_answer_time(lock_record& record, create_status answer) noexcept
 {
-    // A request that was made before the first connection existed was sent when the connection was established, at the
-    // earliest.
+    // A request that waited for the first connection was not sent before that connection existed.
     record.set_operation_start(std::max(record.operation_start(), backend->connected_at()));
     const auto now = lease_clock::now();
     if (COLOCK_DEFECT(lease_from_answer))
@@ -166,7 +165,7 @@ void core::declare_lost(const lock_record::ptr& record, lost_reason reason)
         // The grant was broken before its answer was processed: see `grant`.
         if (record->current_phase() == phase::acquiring && !record->acquire_state().loss_before_grant)
             record->acquire_state().loss_before_grant = reason;
-        begin_ending(*record, reason, actions);
+        end_and_release(*record, reason, actions);
     });
 }
 

@@ -8,7 +8,7 @@ namespace colock::inline v0::detail {
 void release_in_background(core& self, lock_record& record) noexcept
 {
     if (record.current_phase() == phase::held)
-        self.update([&](deferred_actions& actions) { self.begin_ending(record, lost_reason::released, actions); });
+        self.update([&](deferred_actions& actions) { self.end_and_release(record, lost_reason::released, actions); });
     if (record.current_phase() != phase::ending)
         return;
     const std::lock_guard guard(self.mutex);

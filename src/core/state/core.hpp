@@ -117,10 +117,8 @@ public:
     /// Suspends a handler again that could not be posted, because there was no memory. The timer resumes it.
     void wake_later(suspended_handler& target) noexcept;
 
-    /// Sends the request of the operation that `record.in_flight` names already. If there is no memory for that, the
-    /// operation fails as if the backend could not be reached. The mutex must not be held.
-    /// \param start called with the backend
-    /// \param fail called with the failure
+    /// Calls `start(*backend)`, which sends the request of `record.in_flight`. If there is no memory for that, calls
+    /// `fail(failure)`: the operation fails as if the backend could not be reached. The mutex must not be held.
     template <class Start, class Fail>
     void start_request(lock_record& record, Start start, Fail fail)
     {
@@ -137,8 +135,8 @@ public:
         }
     }
 
-    /// Must be called when an operation has failed. Reports a request that the backend has rejected as a warning. Sets
-    /// an error if the adapter has reported none.
+    /// Must be called when an operation has failed. Warns the observer if the backend refuses such requests. Sets
+    /// `failure` if the adapter has reported none.
     void report_rejection(failure_ptr& failure) const;
 
     // Reports of the adapter. They arrive through the record, which the caller keeps alive.
@@ -167,7 +165,7 @@ public:
     void abandon(lock_record& record, deferred_actions& actions);
     /// Ends a lease, and begins to release the lock. Has no effect if the lock is not held.
     /// \returns whether the lock was held
-    bool begin_ending(lock_record& record, lost_reason reason, deferred_actions& actions);
+    bool end_and_release(lock_record& record, lost_reason reason, deferred_actions& actions);
     /// Ends the lease of an exported lock without a release: the process that adopts the ticket becomes the holder.
     void detach(lock_record& record, deferred_actions& actions);
     /// Ends a claim that was to be released.
@@ -268,7 +266,7 @@ public:
     locker_stats stats;
     const std::shared_ptr<const owner_data> default_owner;
 
-    /// Number of coroutines that acquire and may have to wait.
+    /// Number of acquires that may have to wait. A shutdown waits for them.
     std::atomic<unsigned> acquire_count{0};
     /// Number of acquires whose create the backend is executing inside the call. A shutdown waits for them.
     std::atomic<unsigned> immediate_creates{0};

@@ -27,7 +27,7 @@ struct lock_event
     enum class kind : unsigned char
     {
         waiting,
-        /// The subject is the holder, and `waiting_at` belongs to the acquire that waits.
+        /// `record` is the lock that is held, and `waiting_at` belongs to the acquire that waits for it.
         possible_deadlock,
         granted,
         not_granted,

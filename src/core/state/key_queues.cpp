@@ -21,8 +21,8 @@ bool is_shared(const lock_record& member)
     return member.mode() == lock_mode::shared;
 }
 
-/// Calls `function` for each head. Heads are at the front, except one whose first attempt was made inside a call while
-/// other threads entered the queue.
+/// Calls `function` for each head. Heads are at the front, with one exception: an acquire that asked the backend before
+/// it entered the queue is a head, although members that entered meanwhile are in front of it.
 template <class Function>
 void for_each_head(key_queue& queue, Function function)
 {
@@ -158,7 +158,7 @@ void key_queues::promote(key_queue& queue, member_list::iterator from, wake_list
     }
 }
 
-/// Promotes as if the first member had left already.
+/// Makes heads of the members that can be heads once the first member has left.
 void key_queues::promote_next_but_one(key_queue& queue, wake_list& wakes)
 {
     const auto second = std::next(queue.members.begin());
@@ -212,8 +212,7 @@ void key_queues::replace(lock_record& member, lock_record& successor)
     add_to_wake_on_release(successor);
 }
 
-/// A local release is known here before the backend can send an event, and a head whose create is still in flight may
-/// get no event at all.
+/// Events of the backend do not replace this: they come later, and a head whose create is still in flight may get none.
 void key_queues::wake_all_heads(const lock_record& record, wake_list& wakes)
 {
     key_queue* queue = find(record);

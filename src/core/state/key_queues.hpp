@@ -57,18 +57,17 @@ struct key_queue : boost::intrusive::list_base_hook<>
     /// The record that was granted out of this queue and holds the key exclusively. While it holds the key, no head
     /// asks the backend, unless the backend keeps a queue itself.
     const lock_record* holder = nullptr;
-    /// Number of hand-overs between local holders since other lockers last had a chance.
+    /// Number of hand-overs since the lock was last left to other lockers.
     unsigned hand_over_count = 0;
-    /// Until this time the heads send no create, so that waiters of other lockers can take the lock.
+    /// Until this time the heads send no create, so that other lockers can take the lock.
     lease_clock::time_point leave_to_others_until{};
-    /// The heads that the next release in this locker wakes: those that have sent a request, or have become heads,
-    /// since they were last woken by a release. With a queue in the backend, the
-    /// backend wakes the heads that listen, and they are not in the list. So a release visits each head at most once
-    /// per request.
+    /// The heads that the next release in this locker wakes. A head is added when it becomes a head or sends a request,
+    /// and removed when it is woken, so a release visits it at most once per request. If the backend keeps a queue, it
+    /// wakes the heads that listen for its events, and they are not in this list.
     boost::intrusive::list<lock_record, boost::intrusive::base_hook<lock_record::release_hook>,
         boost::intrusive::constant_time_size<false>>
         wake_on_release;
-    /// The last answer to a head. The members behind the heads have no other information.
+    /// The last answer to a head. It is also what the members behind the heads report, because they ask nothing.
     last_answer answer{};
 };
 
@@ -85,8 +84,8 @@ public:
     key_queues(const key_queues&) = delete;
     key_queues& operator=(const key_queues&) = delete;
 
-    /// Returns false if no queue had a key with this hash at the time of the call. There are no false negatives;
-    /// another key with the same hash is a false positive. May be called without the mutex.
+    /// Returns false if nobody waits for a key with this hash. True does not prove that somebody does, because hashes
+    /// collide. May be called without the mutex.
     [[nodiscard]] bool may_have(std::size_t hash) const noexcept
     {
         return counts_[hash % counts_.size()].load(std::memory_order_acquire) != 0;
@@ -107,17 +106,17 @@ public:
     [[nodiscard]] static bool begin_attempt(lock_record& record, lease_clock::time_point now, bool counts);
     /// Called when `record` sends a request or becomes a head: if it is a head, adds it to `wake_on_release`.
     static void add_to_wake_on_release(lock_record& record) noexcept;
-    /// Called when `record` begins to listen for an event of the backend. Has no effect unless the backend keeps a
-    /// queue: then the backend wakes the record, and a release does not.
+    /// Called when `record` begins to listen for an event of the backend. If the backend keeps a queue, it wakes the
+    /// record from now on, and a release in this locker does not.
     void on_listening(lock_record& record) const noexcept;
     /// Called when an event of the backend has woken `record`: it sends a request anyway, so no release has to wake it.
     static void remove_from_wake_on_release(lock_record& record) noexcept;
 
     /// Wakes all heads, because the key of `record` may be free.
     void wake_all_heads(const lock_record& record, wake_list& wakes);
-    /// Called when the backend can be reached again. Heads whose last attempt failed repeat it. If the backend keeps no
-    /// queue, it does not repeat lost events, so heads that listen repeat their attempts, too. A backend with a queue
-    /// checks for changes when it listens again. `wake_after_contact` then wakes the heads in batches.
+    /// Called when the backend can be reached again. `wake_after_contact` then wakes the heads whose last attempt
+    /// failed. It also wakes the heads that listen, unless the backend keeps a queue: such a backend looks for changes
+    /// when it listens again, and any other may have lost events.
     void on_contact_regained() noexcept { next_after_contact_ = all_.begin(); }
     /// Wakes the next batch of heads after `on_contact_regained`. Returns false if there are no more.
     [[nodiscard]] bool wake_after_contact(wake_list& wakes);
@@ -126,9 +125,9 @@ public:
     void wake_after_release(const lock_record& record, wake_list& wakes);
     /// Wakes the heads that sleep until the old expiry of `shortened`.
     void wake_for_earlier_expiry(const lock_record& shortened, lease_clock::time_point expires, wake_list& wakes);
-    /// Returns the waiter that gets the lock of `holder`; null if there is none that can take it, or if other lockers
-    /// are to have a chance. If the backend keeps a queue, the waiter after the returned one becomes a head now, so
-    /// that its create can be sent together with the hand-over.
+    /// Returns the waiter that gets the lock of `holder`. Null if none can take it, or if the lock is left to other
+    /// lockers. If the backend keeps a queue, the waiter after the returned one becomes a head now, so that its create
+    /// can be sent together with the hand-over.
     [[nodiscard]] lock_record::ptr pick_for_hand_over(lock_record& holder, wake_list& wakes);
 
     template <class Function>

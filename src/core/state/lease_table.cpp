@@ -14,8 +14,8 @@ using std::chrono::milliseconds;
 
 namespace {
 
-/// The delay of a request that there is no memory to add. If its exception were rethrown, the requests of other locks
-/// that were added before it would be lost.
+/// After this delay, a request is added again for which there was no memory. Its exception is not passed on, because
+/// that would drop the requests of other locks that were added before.
 constexpr milliseconds delay_without_memory{10};
 
 } // namespace
@@ -80,7 +80,7 @@ bool lease_table::follow_plan(lock_record& record, time_point now, deferred_acti
         const auto next = record.lease_state().plan.next(now, expiry, core_.margins, is_watched(record));
         switch (next.kind) {
         case lease_plan::action::lose:
-            core_.begin_ending(record, end_reason_of(record, now), actions);
+            core_.end_and_release(record, end_reason_of(record, now), actions);
             return false;
         case lease_plan::action::stop_body:
             stop_body(record, lost_reason::expired, actions);
@@ -107,7 +107,7 @@ bool lease_table::shut_down_next(deferred_actions& actions)
     lock_record& next = held_.front();
     next.lease_state().shutdown_notified = true;
     if (!next.lease_state().plan.body_runs()) {
-        core_.begin_ending(next, lost_reason::shutting_down, actions);
+        core_.end_and_release(next, lost_reason::shutting_down, actions);
         return true;
     }
     stop_body(next, lost_reason::shutting_down, actions);
@@ -165,9 +165,9 @@ std::optional<lost_reason> lease_table::check_for_loss(lock_record& record, defe
         return record.end_reason;
     // The timer may be late if the body kept its thread busy.
     if (record.lease_state().plan.body_must_stop())
-        core_.begin_ending(record, record.lease_state().plan.stop_reason(), actions);
+        core_.end_and_release(record, record.lease_state().plan.stop_reason(), actions);
     else if (const auto now = lease_clock::now(); record.lease().has_ended(now))
-        core_.begin_ending(record, end_reason_of(record, now), actions);
+        core_.end_and_release(record, end_reason_of(record, now), actions);
     return record.end_reason;
 }
 
@@ -209,7 +209,7 @@ void lease_table::on_extended(lock_record& record, extend_outcome&& outcome, def
         }
     } else if (outcome.status != extend_status::failed) {
         // An answer that came after the deadline cannot restore a lock that was not held for a while.
-        core_.begin_ending(record, end_reason_of(record, lease_clock::now()), actions);
+        core_.end_and_release(record, end_reason_of(record, lease_clock::now()), actions);
     } else if (record.lease_state().plan.renews()) {
         if (is_renewal)
             ++core_.stats.renewal_errors;
@@ -238,7 +238,7 @@ void lease_table::on_queried(lock_record& record, bool is_lost, deferred_actions
         COLOCK_SOMETIMES(lock_is_released_during_a_query);
         core_.releases.send_release(record, actions);
     } else if (is_lost) {
-        core_.begin_ending(record, end_reason_of(record, now), actions);
+        core_.end_and_release(record, end_reason_of(record, now), actions);
     } else if (record.current_phase() == phase::held) {
         // A renewal that became due meanwhile was postponed because of this operation.
         record.lease_state().plan.catch_up(now);

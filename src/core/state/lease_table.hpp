@@ -69,9 +69,8 @@ public:
     [[nodiscard]] record_list& all() noexcept { return held_; }
 
 private:
-    /// Whether the end of the lease must be detected even if no caller waits for it. This includes locks of a group:
-    /// another process may have extended them through the group's id, so the backend would keep them after this lease.
-    /// They must be released then.
+    /// Whether the end of the lease must be detected even if no caller waits for it. A lock of a group must be released
+    /// at the end of its lease, because another process may have extended it through the group's id.
     [[nodiscard]] bool is_watched(const lock_record& record) const noexcept;
     void watch_session(lock_record& record);
 

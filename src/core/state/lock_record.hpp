@@ -63,7 +63,7 @@ struct reported_events
 /// The data of an acquire.
 struct acquire_state
 {
-    /// The answer to the last attempt. After it has been processed, only the holder and the error remain, for messages.
+    /// The answer to the last attempt. Once the answer has been processed, only its holder and its error are kept.
     create_outcome outcome{};
     acquire_plan plan;
     /// The local queue of the key, while the record is in it.
@@ -75,12 +75,13 @@ struct acquire_state
     bool renews = false;
     /// The record is one of the first in the queue, which send requests.
     bool is_head = false;
-    /// Whether a local holder may hand over the lock: true while the coroutine is suspended in the queue.
+    /// Whether a holder in this locker may hand over the lock to this record: true while the coroutine is suspended in
+    /// the queue.
     bool open_to_hand_over = false;
     /// The answer has not been processed yet.
     bool outcome_ready = false;
-    /// The adapter has reported the end of the grant before the core has processed the grant. The lock is then ended
-    /// as soon as the grant is processed.
+    /// The reason of a loss that the adapter has reported before the core has processed the grant. The lock is lost as
+    /// soon as the grant is processed.
     std::optional<lost_reason> loss_before_grant;
 };
 
@@ -108,7 +109,7 @@ struct extension
     [[nodiscard]] bool is_renewal() const noexcept { return !result; }
 };
 
-/// Measures for how long a lock is held. Needs one word, because there is one in each record.
+/// Measures for how long a lock is held. Takes one word of memory, because there is one in each record.
 class hold_timer
 {
 public:
@@ -125,7 +126,7 @@ public:
     [[nodiscard]] lease_clock::duration span() const noexcept { return span_; }
 
 private:
-    /// While the timer runs: minus the time of the start.
+    /// The result after `stop`. Before, the negative start time, to which the current time is added.
     lease_clock::duration span_{0};
 };
 
@@ -142,7 +143,7 @@ struct release_state
 {
     /// Error of the first answer to the release.
     failure_ptr error{};
-    /// Deadline of the coroutines that wait for the release.
+    /// When the coroutine that waits for the answer to this release stops waiting; max until it begins.
     lease_clock::time_point wait_deadline = lease_clock::time_point::max();
     release_retries retries;
     /// How long the lock was held. Measured only if there is an observer.
@@ -162,15 +163,16 @@ struct lease_state
     std::uint64_t fence = 0;
     /// Notified when the lease ends, in addition to the record's own condition.
     boost::intrusive::list<end_listener, boost::intrusive::constant_time_size<false>> end_listeners{};
-    /// The earliest deadline of the coroutines that wait for an answer.
+    /// The earliest time at which a coroutine stops waiting for an answer: of an extend, a query, an export or the
+    /// release. The timer resumes it then.
     lease_clock::time_point earliest_wait_deadline = lease_clock::time_point::max();
     detail::extension extension{};
     /// Error of the last renewal, if it failed.
     failure_ptr renewal_error{};
     detail::release_state release{};
-    /// A `release` has already failed with `not_held` because of this loss.
+    /// Whether a `release` has already failed with `not_held` because of the loss of this lock.
     bool loss_thrown = false;
-    /// The shutdown has already ended this lock, or stopped its body.
+    /// Whether the shutdown has ended this lock or stopped its body.
     bool shutdown_notified = false;
 };
 
@@ -301,10 +303,10 @@ public:
     bool may_exist_in_backend = false;
     /// The release in flight is that of a grant that arrived too late. The acquire continues.
     bool releases_late_grant = false;
-    /// The locks of the key or group may have been broken while an operation of this record was unanswered. Once the
-    /// answer has arrived and the lock is held, the core asks the backend about the lock.
+    /// A break may have removed the lock while an operation of this record was unanswered. Once the answer has arrived
+    /// and the lock is held, the core asks the backend whether it still exists.
     bool is_to_be_queried = false;
-    /// The backend has granted the lock, also if it is being released now.
+    /// Whether the backend has granted the lock. Remains true while the lock is being released.
     bool granted = false;
     /// The lock of an election: its events are reported as those of a leader, too.
     bool is_leadership = false;
@@ -325,7 +327,7 @@ private:
 
 using record_list = boost::intrusive::list<lock_record, boost::intrusive::constant_time_size<false>>;
 
-// Allocated in blocks of a multiple of 64 bytes.
+// The allocator rounds sizes up to a multiple of 64 bytes, and there may be ten thousand records.
 static_assert(sizeof(lock_record) <= 512);
 
 /// Pins the core of a record while an adapter's answer is processed. Empty if the record needs no more answers. An

@@ -34,11 +34,12 @@ public:
     /// Keeps the core alive until no claim is left here. Called before the last owner of the core may be destroyed.
     void keep_core_until_empty(const lock_record& record);
 
-    /// Number of claims that other threads are releasing inside a backend that answers at once.
+    /// Number of releases whose call of the backend has not returned yet. Counts only a backend that answers inside the
+    /// call; other threads are inside these calls.
     [[nodiscard]] unsigned calls_in_flight() const noexcept;
-    /// Ends all claims now, unproven, except those that `calls_in_flight` counts: their calls end by themselves.
+    /// Ends all claims now, without a proof. Those that `calls_in_flight` counts end when their calls return.
     void give_up(deferred_actions& actions);
-    /// Like `give_up`, and returns the keys of all claims that this function has given up so far.
+    /// Calls `give_up`, and returns the keys of the claims that this and earlier calls of this function have ended.
     const std::vector<std::string>& give_up_and_list_keys(deferred_actions& actions);
 
     [[nodiscard]] bool empty() const noexcept { return ending_.empty(); }
@@ -46,7 +47,7 @@ public:
     [[nodiscard]] std::size_t size() const noexcept { return ending_.size(); }
 
 private:
-    /// Whether another thread is releasing the claim inside a backend that answers at once.
+    /// Whether `calls_in_flight` counts the claim.
     [[nodiscard]] bool is_inside_call(const lock_record& record) const noexcept;
     void retry_later(lock_record& record, deferred_actions& actions);
 

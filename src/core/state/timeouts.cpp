@@ -1,4 +1,5 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+// What happens when a timer is due: a wait times out, a lease is renewed or ends, a release is repeated.
 #include "core/state/core.hpp"
 #include "core/state/run_in_batches.hpp"
 
@@ -8,6 +9,7 @@ namespace colock::inline v0::detail {
 
 namespace {
 
+/// Does what the due time of `due` was scheduled for.
 void on_due(core& self, condition& due, lease_clock::time_point now, deferred_actions& actions)
 {
     if (!due.is_record) {

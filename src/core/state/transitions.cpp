@@ -40,7 +40,7 @@ void count_end(core& self, lock_record& record, lost_reason reason)
             self.events.add({.type = lock_event::kind::resigned, .record = &record});
         return;
     }
-    // A renewal in flight counts as failed, because its answer will not be counted.
+    // A renewal in flight is counted as failed here, because its answer will come too late to be counted.
     const bool has_timed_out = reason == lost_reason::expired || reason == lost_reason::session;
     if (has_timed_out && record.lease_state().plan.renews() && record.in_flight == operation::extend &&
         record.lease_state().extension.is_renewal())
@@ -84,7 +84,7 @@ void core::grant(lock_record& record, std::uint64_t fence, deferred_actions& act
     record.notify(actions.wakes);
     // The adapter or a break may have reported the end of this grant before its answer.
     if (loss_before_grant)
-        begin_ending(record, *loss_before_grant, actions);
+        end_and_release(record, *loss_before_grant, actions);
     else if (record.is_to_be_queried)
         leases.query(record, actions);
 }
@@ -127,7 +127,7 @@ void core::abandon(lock_record& record, deferred_actions& actions)
     releases.send_release(record, actions);
 }
 
-bool core::begin_ending(lock_record& record, lost_reason reason, deferred_actions& actions)
+bool core::end_and_release(lock_record& record, lost_reason reason, deferred_actions& actions)
 {
     if (record.current_phase() != phase::held)
         return false;
@@ -139,7 +139,7 @@ bool core::begin_ending(lock_record& record, lost_reason reason, deferred_action
 void core::detach(lock_record& record, deferred_actions& actions)
 {
     end_lease(record, lost_reason::released, actions);
-    // Not proven: the backend still keeps the lock, so the waiters learn its new expiry from the backend.
+    // The backend still keeps the lock for the process that adopts it, so the waiters must ask for its new expiry.
     finish(record, false, actions);
 }
 
@@ -167,8 +167,8 @@ void core::finish(lock_record& record, bool proven, deferred_actions& actions)
     releases.remove(record, actions);
 }
 
-/// Moves a record from `lease_table` to `pending_releases`. The caller sends the release. Reports a loss only if the
-/// grant was reported.
+/// Moves a record from `lease_table` to `pending_releases`, and reports its loss if its grant was reported. Sends no
+/// release.
 void core::end_lease(lock_record& record, lost_reason reason, deferred_actions& actions)
 {
     auto& state = record.release_state();
