@@ -28,8 +28,11 @@ struct message_reader
     }
     void on_done()
     {
-        if (sink->current.at(0).text == "message" && sink->current.items.size() > 1)
+        if (sink->current.at(0).text == "message" && sink->current.items.size() > 2) {
             sink->messages.push_back(std::move(sink->current.items[1].text));
+            if (auto& text = sink->current.items[2].text; !text.empty())
+                sink->texts.push_back(std::move(text));
+        }
         sink->current = {};
     }
 };

@@ -59,6 +59,8 @@ public:
     void receive(run_handler done);
     /// Channels on which messages have arrived. The caller clears the list.
     [[nodiscard]] std::vector<std::string>& messages() noexcept { return sink_.messages; }
+    /// Texts of the messages that have one; those of releases have none. The caller clears the list.
+    [[nodiscard]] std::vector<std::string>& texts() noexcept { return sink_.texts; }
     /// Ends `run`, `receive` and all requests.
     void close() noexcept;
     /// Disables Nagle's algorithm on a connected TCP socket, so that small requests are sent without delay.
@@ -68,6 +70,7 @@ public:
     {
         reply current{};
         std::vector<std::string> messages{};
+        std::vector<std::string> texts{};
         /// Counts all received nodes. A change of the counter is a sign of life.
         std::uint64_t received_nodes = 0;
     };

@@ -36,7 +36,8 @@ remote::coroutine session::run()
     const auto& location = config_.location;
     server_ = location.master.empty() && location.socket_path.empty() ? location.hosts.front() : endpoint{};
     if (!location.master.empty()) {
-        make_search();
+        if (!search_)
+            make_search();
         co_await find_master([search = search_] { search->start(); });
     }
 
@@ -94,12 +95,21 @@ failure_ptr session::read_tls_files()
 void session::make_search()
 {
     search_ = std::make_shared<sentinel_search>(
-        factory_, config_, [self = owner_.keep(*this)](const endpoint& master, const failure_ptr& failure) {
+        factory_, config_,
+        [self = owner_.keep(*this)](const endpoint& master, const failure_ptr& failure) {
             if (!failure)
                 self->server_ = master;
             self->not_found_ = failure;
             self->suspension_.resume();
-        });
+        },
+        [self = owner_.keep(*this)] { self->on_switch(); });
+}
+
+void session::on_switch()
+{
+    if (plan().current() == remote::connection_plan::phase::connecting)
+        fail_to_connect(make_failure(errc::unavailable, "the Sentinels have announced another master"));
+    end_back_off();
 }
 
 remote::coroutine session::find_master(std::function<void()> start_query)
@@ -249,9 +259,14 @@ void session::give_up()
 
 void session::disconnect()
 {
+    disconnect_for_retry();
+    drop_search();
+}
+
+void session::disconnect_for_retry()
+{
     run_ = {};
     authentication_.stop();
-    drop_search();
     drop_connection();
 }
 

@@ -54,6 +54,8 @@ public:
 private:
     void connect() override;
     void disconnect() override;
+    /// Keeps the search, which learns of a new master during the back-off.
+    void disconnect_for_retry() override;
     [[nodiscard]] std::string address() const override;
 
     [[nodiscard]] remote::coroutine run();
@@ -71,6 +73,8 @@ private:
     [[nodiscard]] remote::coroutine prepare(failure_ptr& failure);
     [[nodiscard]] failure_ptr read_tls_files();
     void make_search();
+    /// Called when the Sentinels have announced another master: tries to connect at once.
+    void on_switch();
     void make_connection();
     void send(boost::redis::request commands);
     [[nodiscard]] failure_ptr end_failure();

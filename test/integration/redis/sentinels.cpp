@@ -149,6 +149,35 @@ BOOST_AUTO_TEST_CASE(new_master_is_found_after_failover)
     BOOST_TEST(client.events->warned_of("replicas"));
 }
 
+BOOST_AUTO_TEST_CASE(announced_master_ends_an_attempt_at_the_old_one)
+{
+    redis_server first;
+    redis_server second;
+    second({"REPLICAOF", "127.0.0.1", std::to_string(first.port())});
+    const deciding_sentinel decides(first.port(), 1500ms);
+    for (int i = 0; i < 200 && !decides.knows(second.port()); ++i)
+        std::this_thread::sleep_for(100ms);
+    // A paused server accepts connections and does not answer. Without the message, the attempt lasts for a minute.
+    first.pause();
+    client_side client({.url = url_of({decides.address()}),
+        .operation_timeout = 30s,
+        .connect_timeout = 1min,
+        .health_interval = 1min});
+    client.test_driver.grant(driver::exclusive("k"));
+    BOOST_TEST(second({"EXISTS", "{colock}:k"}) == "1");
+    first.resume();
+}
+
+BOOST_AUTO_TEST_CASE(sentinel_that_refuses_to_send_messages_is_asked)
+{
+    redis_server master;
+    const deciding_sentinel decides(master.port(), 1h);
+    redis_shell(decides.port())({"ACL", "SETUSER", "default", "-subscribe"});
+    client_side client({.url = url_of({decides.address()}), .operation_timeout = 20s});
+    client.test_driver.grant(driver::exclusive("k"));
+    BOOST_TEST(master({"EXISTS", "{colock}:k"}) == "1");
+}
+
 BOOST_AUTO_TEST_CASE(master_named_by_most_sentinels_is_tried_first)
 {
     redis_server master;
