@@ -130,8 +130,13 @@ public:
         if (!state.source || state.watched_server != &server)
             state.source.emplace(server.watch(channel));
         state.watched_server = &server;
-        if (!state.source->wait(*claim, done))
+        // In a cluster, a waiter polls while no message can reach it: until its subscription is active, and while its
+        // lock may be at the node that takes the slot over.
+        const bool polls = cluster_ && (state.asked || !state.source->is_active());
+        if (!state.source->wait(*claim, done, 0, polls))
             done(wait_outcome{});
+        if (polls)
+            server.watch_again(channel);
         // The waiters of the former owner may have been woken just before this one was added.
         if (cluster_ && cluster_->client_for(slot_of(channel)).get() != &server)
             server.on_strand(server, [channel](client& former) {

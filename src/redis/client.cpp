@@ -143,6 +143,11 @@ const remote::lost_requests& client::lost() const noexcept
     return active_parts().commands.lost();
 }
 
+bool client::has_sharded_channels() const noexcept
+{
+    return active_parts().commands.has_sharded_channels();
+}
+
 // Callbacks from the parts of the client.
 
 client::usage client::current_usage() const noexcept

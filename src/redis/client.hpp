@@ -66,6 +66,7 @@ public:
 
     void add_to_batch(operation& operation) override;
     [[nodiscard]] const remote::lost_requests& lost() const noexcept override;
+    [[nodiscard]] bool has_sharded_channels() const noexcept override;
 
 private:
     struct parts;

@@ -75,7 +75,13 @@ bool is_command_refused(std::string_view error) noexcept
     // Error for any other command, and for a command of a script since Redis 7.2.
     if (inner.starts_with("NOPERM") || is_denied_in_script(error))
         return contains(inner, "permissions to run the");
-    // Errors for an unknown command: the first form for a command of a script, the second for any other command.
+    return is_command_unknown(error);
+}
+
+bool is_command_unknown(std::string_view error) noexcept
+{
+    const auto inner = unwrapped(error);
+    // The first form for a command of a script, the second for any other command.
     return contains(inner, "command called from") || inner.starts_with("ERR unknown command");
 }
 

@@ -23,6 +23,8 @@ namespace colock::inline v0::redis::detail {
 
 /// Tells whether the user may not run the command on any key or channel, or the server does not know the command.
 [[nodiscard]] bool is_command_refused(std::string_view error) noexcept;
+/// Tells whether the server does not know the command.
+[[nodiscard]] bool is_command_unknown(std::string_view error) noexcept;
 
 /// Returns the error code of a temporary state of the server, in which it refuses all or some requests. Empty for any
 /// other error.

@@ -4,6 +4,7 @@
 #include "redis/cluster/node_command.hpp"
 #include "redis/cluster/redirection.hpp"
 #include "redis/failures.hpp"
+#include "redis/operations/names.hpp"
 #include "redis/pipeline/batch_size.hpp"
 
 #include <algorithm>
@@ -111,6 +112,19 @@ bool cluster::follow_redirection(client_operation& operation)
     operation.send_to(*next, found->asks);
     next->enqueue(operation_ptr(&operation));
     return true;
+}
+
+void cluster::publish(std::string_view key) noexcept
+{
+    try {
+        auto channel = lock_key(seed_->config(), key).text();
+        // An ordinary channel is known to all nodes, so the message has reached its subscribers.
+        if (const auto to = client_for(slot_of(channel)); to && to->has_sharded_channels())
+            to->enqueue(make_node_command(
+                *to, {"SPUBLISH", std::move(channel), ""}, 0ms, [](const reply&, const failure_ptr&) {}));
+    } catch (...) {
+        // Without memory, the waiters poll, or notice the release when the slot has moved.
+    }
 }
 
 std::shared_ptr<operation_client> cluster::client_of(remote::connection_number connection)

@@ -22,6 +22,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <string_view>
 #include <vector>
 
 namespace colock::inline v0::redis::detail {
@@ -45,6 +46,7 @@ public:
 
     void submit(operation_ptr operation) override;
     [[nodiscard]] bool follow_redirection(client_operation& operation) override;
+    void publish(std::string_view key) noexcept override;
     void note_blocked() override;
     [[nodiscard]] std::shared_ptr<operation_client> client_of(remote::connection_number connection) override;
     /// Returns the client of the master that owns the slot.

@@ -50,9 +50,13 @@ rights read_rights(const reply& by_text, const reply& by_digest, const reply& ki
         const std::string& command = row.at(0).text;
         if (!is_command_refused(row.at(1).text))
             continue;
-        if (command == "PUBLISH") {
-            result.warnings.emplace_back(
-                "PUBLISH is refused, so a release wakes no waiter of another process: these notice it late");
+        if (command == "SPUBLISH" && is_command_unknown(row.at(1).text)) {
+            result.has_sharded_channels = false;
+            continue;
+        }
+        if (command == "PUBLISH" || command == "SPUBLISH") {
+            result.warnings.push_back(
+                command + " is refused, so a release wakes no waiter of another process: these notice it late");
             continue;
         }
         // Only shared locks and locks of groups use these commands, because they need sorted sets.

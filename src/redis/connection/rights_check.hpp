@@ -27,6 +27,9 @@ struct rights
     failure_ptr failure{};
     /// Reason why no shared lock and no lock of a group can be granted, or null.
     failure_ptr sorted_sets_refused{};
+    /// Whether a node of a cluster has sharded channels. A missing right is no reason to use ordinary ones: the node
+    /// decides, so that publishers and subscribers agree.
+    bool has_sharded_channels = true;
     /// Warnings about features that the missing rights disable.
     std::vector<std::string> warnings{};
 };

@@ -82,8 +82,8 @@ void sentinel_search::listen(const std::shared_ptr<server_connection>& connectio
     connection->receive([self = shared_from_this(), connection](const error_code& error) {
         if (error)
             return;
-        const auto texts = std::exchange(connection->texts(), {});
-        connection->messages().clear();
+        const auto texts = std::exchange(connection->received().texts, {});
+        connection->received().messages.clear();
         const auto start = self->config_.location.master + ' ';
         self->listen(connection);
         if (self->on_switch_ && std::ranges::any_of(texts, [&](const auto& each) { return each.starts_with(start); }))

@@ -28,12 +28,22 @@ struct message_reader
     }
     void on_done()
     {
-        if (sink->current.at(0).text == "message" && sink->current.items.size() > 2) {
-            sink->messages.push_back(std::move(sink->current.items[1].text));
-            if (auto& text = sink->current.items[2].text; !text.empty())
-                sink->texts.push_back(std::move(text));
+        auto& received = sink->current;
+        if (!received.is(reply::kind::array)) {
+            if (sink->in_cluster)
+                sink->other_replies.push_back(std::move(received));
+        } else if (received.items.size() > 1) {
+            auto& channel = received.items[1].text;
+            const auto& kind = received.items[0].text;
+            if (kind == "message" || kind == "smessage") {
+                sink->messages.push_back(std::move(channel));
+                if (received.items.size() > 2 && !received.items[2].text.empty())
+                    sink->texts.push_back(std::move(received.items[2].text));
+            } else if (sink->in_cluster && (kind == "ssubscribe" || kind == "sunsubscribe")) {
+                sink->changes.emplace_back(std::move(channel), kind == "ssubscribe");
+            }
         }
-        sink->current = {};
+        received = {};
     }
 };
 
@@ -91,6 +101,7 @@ server_connection::server_connection(const asio::any_io_executor& strand, const 
       connection_(driver_connection::executor_type(strand), std::move(context),
           boost::redis::logger(boost::redis::logger::level::disabled))
 {
+    sink_.in_cluster = config.cluster();
     connection_.set_receive_response(sink_);
     if (!tls)
         return;

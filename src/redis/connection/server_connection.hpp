@@ -19,6 +19,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace colock::inline v0::redis::detail {
@@ -55,22 +56,31 @@ public:
     /// Sends commands of the client itself. `done` is called with their replies. It is not called if the connection
     /// ends before all of them have arrived.
     void exec(boost::redis::request commands, std::function<void(const reply_list&)> done);
-    /// Completes when messages have arrived, which `messages` returns.
+    /// Completes when something has arrived that is no reply to a request. `received` returns it.
     void receive(run_handler done);
-    /// Channels on which messages have arrived. The caller clears the list.
-    [[nodiscard]] std::vector<std::string>& messages() noexcept { return sink_.messages; }
-    /// Texts of the messages that have one; those of releases have none. The caller clears the list.
-    [[nodiscard]] std::vector<std::string>& texts() noexcept { return sink_.texts; }
+    struct pushes
+    {
+        /// Channels on which messages have arrived.
+        std::vector<std::string> messages{};
+        /// Texts of the messages that have one; those of releases have none.
+        std::vector<std::string> texts{};
+        /// Sharded channels, and whether the server has confirmed their subscription, or ended it.
+        std::vector<std::pair<std::string, bool>> changes{};
+        /// Replies that the driver does not assign to a request, see `shard_request`.
+        reply_list other_replies{};
+    };
+    /// Returns what has arrived. The caller clears the lists.
+    [[nodiscard]] pushes& received() noexcept { return sink_; }
     /// Ends `run`, `receive` and all requests.
     void close() noexcept;
     /// Disables Nagle's algorithm on a connected TCP socket, so that small requests are sent without delay.
     void disable_nagle() noexcept;
 
-    struct message_sink
+    struct message_sink : pushes
     {
         reply current{};
-        std::vector<std::string> messages{};
-        std::vector<std::string> texts{};
+        /// Whether to keep what else than messages has arrived.
+        bool in_cluster = false;
         /// Counts all received nodes. A change of the counter is a sign of life.
         std::uint64_t received_nodes = 0;
     };

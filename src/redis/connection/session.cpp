@@ -16,7 +16,8 @@ session::session(const asio::any_io_executor& strand, remote::client_base& owner
     fence_anchor& anchor, std::atomic<bool>& replicas_seen)
     : connection_loop(strand, owner, reporter, saturating_cast(config.idle_timeout), std::move(events)),
       config_(config), factory_(factory), anchor_(anchor), replicas_seen_(replicas_seen),
-      authentication_(strand, owner, config, reporter), lost_(factory.last_number())
+      authentication_(strand, owner, config, reporter), has_sharded_channels_(config.cluster()),
+      lost_(factory.last_number())
 {
 }
 
@@ -233,6 +234,7 @@ remote::coroutine session::prepare(failure_ptr& failure)
     if (failure)
         co_return;
     sorted_sets_refused_ = std::move(rights.sorted_sets_refused);
+    has_sharded_channels_ = config_.cluster() && rights.has_sharded_channels;
     for (auto& each : rights.warnings)
         reports_.warn(each);
     if (raises_counter && !replies_.back().is(reply::kind::number)) {

@@ -43,6 +43,10 @@ public:
     /// Reason why the server permits no shared locks and no locks of groups, or null.
     [[nodiscard]] const failure_ptr& sorted_sets_refused() const noexcept { return sorted_sets_refused_; }
 
+    /// Returns whether the messages of this server use sharded channels. Until there was a connection, this is assumed
+    /// of each node of a cluster.
+    [[nodiscard]] bool has_sharded_channels() const noexcept { return has_sharded_channels_; }
+
     /// Records that a connection has ended with unanswered requests. They may still arrive until the connection is
     /// known to be dead.
     void record_lost_requests(remote::connection_number number) { lost_.add(number, identity_); }
@@ -102,6 +106,7 @@ private:
     endpoint server_;
     remote::lost_requests::identity identity_;
     failure_ptr sorted_sets_refused_;
+    bool has_sharded_channels_;
     remote::lost_requests lost_;
 
     // Set by a handler before it resumes the coroutine.

@@ -58,6 +58,8 @@ public:
     [[nodiscard]] bool unwanted() const noexcept override { return step_ == step::take && claim_->cancelled(); }
 
 private:
+    [[nodiscard]] std::string_view published_key() const noexcept override { return claim_->key(); }
+
     enum class step : unsigned char
     {
         take,
@@ -73,7 +75,7 @@ private:
         }
         if (raises_counter)
             push_anchor(request);
-        const auto& all = scripts::get();
+        const auto& all = owner().publishing_scripts();
         const auto key = lock_key(config(), claim_->key());
         const auto ttl = claim_->ttl().count();
         const stored_value value(config(), *claim_);

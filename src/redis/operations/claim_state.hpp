@@ -28,6 +28,9 @@ struct claim_state
     bool intent = false;
     /// Creation time. It is part of the stored value of a reader, so it never changes.
     std::int64_t created = remote::wall_clock_ms();
+    /// True if the last attempt was answered behind ASKING, by the node that takes the slot over. The messages are then
+    /// published there, and not where the claim waits.
+    bool asked = false;
     /// Registration for the release events of the lock, while the claim waits.
     std::optional<remote::source_subscription> source{};
     /// The server that `source` belongs to.

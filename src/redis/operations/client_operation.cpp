@@ -17,6 +17,10 @@ void client_operation::end(delivery status, failure_ptr failure)
     const bool may_follow = status == delivery::answered && !is_pinned && !replies.empty() && replies.back().is_error();
     if (may_follow && owner_->follow_redirection(*this))
         return;
+    // Behind ASKING, the message was published at the node that takes the slot over. The waiters are subscribed at the
+    // owner of the slot, which does not forward the message.
+    if (const auto key = published_key(); asks && status == delivery::answered && !key.empty() && !may_follow)
+        owner_->publish(key);
     complete(status, std::move(failure));
 }
 

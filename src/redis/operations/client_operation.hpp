@@ -41,6 +41,8 @@ protected:
     void resubmit();
     /// Called at the end of a submission, see `operation::end`, except after a redirection that was followed.
     virtual void complete(delivery status, failure_ptr failure) = 0;
+    /// Returns the key of the lock whose waiters the current step may have notified. Empty if it notifies none.
+    [[nodiscard]] virtual std::string_view published_key() const noexcept { return {}; }
 
     [[nodiscard]] const settings& config() const noexcept { return owner_->config(); }
     /// Adds the script that raises the fence counter, and takes fences.

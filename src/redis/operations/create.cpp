@@ -65,7 +65,7 @@ public:
             push_anchor(request, 1);
             return;
         case step::undo:
-            push_release(request, script::form::whole, config(), *claim_);
+            push_release(request, script::form::whole, owner(), *claim_);
             return;
         }
     }
@@ -109,6 +109,11 @@ private:
     [[nodiscard]] key_name key() const noexcept { return lock_key(config(), claim_->key()); }
     [[nodiscard]] key_name group() const noexcept { return group_key(config(), claim_->owner().group); }
     [[nodiscard]] stored_value value() const { return {config(), *claim_}; }
+
+    [[nodiscard]] std::string_view published_key() const noexcept override
+    {
+        return step_ == step::undo ? std::string_view(claim_->key()) : std::string_view();
+    }
 
     void write_commands(boost::redis::request& request)
     {
@@ -200,6 +205,7 @@ private:
         }
         auto& state = state_of(*claim_);
         state.granted = false;
+        state.asked = asks;
         if (answer.items.size() > 3)
             state.intent = true;
         note_answer(owner(), *claim_, sent_on);

@@ -24,20 +24,22 @@ public:
     [[nodiscard]] bool needs_replicas() const noexcept override { return true; }
 
 private:
+    [[nodiscard]] std::string_view published_key() const noexcept override { return claim_->key(); }
+
     void push(boost::redis::request& request, script::form form) override
     {
         const auto key = lock_key(config(), claim_->key());
         const auto index = group_key(config(), claim_->owner().group);
         const bool grouped = is_grouped(config(), *claim_);
+        const auto& all = owner().publishing_scripts();
         if (claim_->mode() == lock_mode::shared && grouped)
-            scripts::get().extend_shared.push(
-                request, form, 2, key, index, stored_value(config(), *claim_), ttl_.count());
+            all.extend_shared.push(request, form, 2, key, index, stored_value(config(), *claim_), ttl_.count());
         else if (claim_->mode() == lock_mode::shared)
-            scripts::get().extend_shared.push(request, form, 1, key, stored_value(config(), *claim_), ttl_.count());
+            all.extend_shared.push(request, form, 1, key, stored_value(config(), *claim_), ttl_.count());
         else if (grouped)
-            scripts::get().extend.push(request, form, 2, key, index, token_text(*claim_), ttl_.count());
+            all.extend.push(request, form, 2, key, index, token_text(*claim_), ttl_.count());
         else
-            scripts::get().extend.push(request, form, 1, key, token_text(*claim_), ttl_.count());
+            all.extend.push(request, form, 1, key, token_text(*claim_), ttl_.count());
     }
     void answered() override
     {

@@ -44,6 +44,11 @@ public:
     }
 
 private:
+    [[nodiscard]] std::string_view published_key() const noexcept override
+    {
+        return is_listing() ? std::string_view() : key_;
+    }
+
     void push(boost::redis::request& request, script::form form) override
     {
         const auto key = lock_key(config(), key_);
@@ -51,7 +56,7 @@ private:
             scripts::get().inspect.push(request, form, 1, key, layout_name(config()), removes_ ? "refuse" : "ignore");
             return;
         }
-        const auto& script = scripts::get().break_holders;
+        const auto& script = owner().publishing_scripts().break_holders;
         const bool whole = form == script::form::whole;
         std::vector<std::string> words{
             whole ? std::string(script.text()) : script.digest(), "1", key.text(), config().group_prefix};

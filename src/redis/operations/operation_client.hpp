@@ -3,12 +3,14 @@
 
 #include "redis/pipeline/batch.hpp"
 #include "redis/scripts/fence_anchor.hpp"
+#include "redis/scripts/scripts.hpp"
 #include "redis/settings.hpp"
 #include "remote/requests/client_base.hpp"
 #include "remote/requests/lost_requests.hpp"
 
 #include <memory>
 #include <string>
+#include <string_view>
 #include <utility>
 
 namespace colock::inline v0::redis::detail {
@@ -27,6 +29,9 @@ public:
     /// redirection. After too many redirections, changes the reply to a temporary error and returns false. Belongs to
     /// the strand.
     [[nodiscard]] virtual bool follow_redirection(client_operation& operation) = 0;
+    /// Publishes the message of that lock at the master that owns the slot of the key, if that master has sharded
+    /// channels. Belongs to the strand.
+    virtual void publish(std::string_view key) noexcept = 0;
     /// Called when an operation cannot be started, because there is no connection. Belongs to the strand.
     virtual void note_blocked() = 0;
     /// Returns the client of the server to which that connection belongs.
@@ -59,6 +64,12 @@ public:
         const auto routes = routes_.lock();
         return routes && routes->follow_redirection(operation);
     }
+    /// See `router`.
+    void publish(std::string_view key) const noexcept
+    {
+        if (const auto routes = routes_.lock())
+            routes->publish(key);
+    }
     /// Returns the client of the server to which that connection belongs, if it is another one. Null otherwise.
     [[nodiscard]] std::shared_ptr<operation_client> other_client_of(remote::connection_number connection) const
     {
@@ -71,6 +82,10 @@ public:
     virtual void add_to_batch(operation& operation) = 0;
     /// Requests of earlier connections that may still arrive at the server.
     [[nodiscard]] virtual const remote::lost_requests& lost() const noexcept = 0;
+    /// Returns whether the messages of this server use sharded channels.
+    [[nodiscard]] virtual bool has_sharded_channels() const noexcept = 0;
+    /// The scripts that publish messages on the channels that this server has.
+    [[nodiscard]] const detail::scripts& publishing_scripts() const { return scripts::get(has_sharded_channels()); }
     /// Counter of fences.
     [[nodiscard]] fence_anchor& anchor() noexcept { return anchor_; }
     [[nodiscard]] int listens(const std::string& channel) const { return sources().is_active(channel) ? 1 : 0; }

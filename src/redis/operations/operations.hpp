@@ -58,7 +58,7 @@ enum class create_step : unsigned char
     operation_client& owner, claim_ptr claim, completion<release_outcome> done, release_guarantee guarantee);
 
 /// Adds the command that releases a lock that is known to be held.
-void push_release(boost::redis::request& request, script::form form, const settings& config, const claim& held);
+void push_release(boost::redis::request& request, script::form form, const operation_client& owner, const claim& held);
 
 [[nodiscard]] operation_ptr make_extend(
     operation_client& owner, claim_ptr claim, std::chrono::milliseconds ttl, completion<extend_outcome> done);

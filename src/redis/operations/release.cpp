@@ -32,18 +32,20 @@ public:
     }
 
 private:
+    [[nodiscard]] std::string_view published_key() const noexcept override { return claim_->key(); }
+
     void push(boost::redis::request& request, script::form form) override
     {
         const auto* const state = find_state(*claim_);
         if (claim_->mode() == lock_mode::exclusive && state && state->intent && !config().plain())
             push_withdrawal(request, form);
         else
-            push_release(request, form, config(), *claim_);
+            push_release(request, form, owner(), *claim_);
     }
 
     void push_withdrawal(boost::redis::request& request, script::form form)
     {
-        const auto& script = scripts::get().withdraw;
+        const auto& script = owner().publishing_scripts().withdraw;
         const auto key = lock_key(config(), claim_->key());
         if (is_grouped(config(), *claim_))
             script.push(request, form, 2, key, group_key(config(), claim_->owner().group), token_text(*claim_));
@@ -138,9 +140,10 @@ private:
 
 } // namespace
 
-void push_release(boost::redis::request& request, script::form form, const settings& config, const claim& held)
+void push_release(boost::redis::request& request, script::form form, const operation_client& owner, const claim& held)
 {
-    const auto& all = scripts::get();
+    const auto& all = owner.publishing_scripts();
+    const auto& config = owner.config();
     const auto key = lock_key(config, held.key()), index = group_key(config, held.owner().group);
     const bool grouped = is_grouped(config, held);
     if (held.mode() == lock_mode::exclusive && grouped)

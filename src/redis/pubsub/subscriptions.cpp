@@ -10,6 +10,7 @@
 
 #include <chrono>
 #include <cstddef>
+#include <string_view>
 #include <utility>
 
 namespace colock::inline v0::redis::detail {
@@ -68,6 +69,9 @@ void subscriptions::make_connection()
 {
     connection_ = factory_.make(requests_.server());
     in_flight_ = 0;
+    shard_request_ = {};
+    requested_channels_.clear();
+    unneeded_channels_.clear();
     boost::redis::request commands;
     push_hello(commands, authentication_.user(), authentication_.password(), client_name);
     commands.push("INFO", "server");
@@ -112,6 +116,8 @@ void subscriptions::connection_ended()
     authentication_.stop();
     factory_.drop(connection_);
     sources_.begin_round();
+    if (config_.cluster())
+        remote::wake_all(sources_.wake_if([](std::string_view) { return true; }));
     handle(event::closed);
     owner_.arm_timer();
     owner_.finish_close();
@@ -129,12 +135,16 @@ void subscriptions::disconnect()
 void subscriptions::receive()
 {
     connection_->receive([self = owner_.keep(*this), current = connection_](const error_code& error) {
-        auto completions = self->sources_.wake_keys(current->messages());
-        current->messages().clear();
+        auto& received = current->received();
+        auto completions = self->sources_.wake_keys(received.messages);
+        received.messages.clear();
+        received.texts.clear();
         // The next receive is started first, because the waiters' completions may take long.
         if (!error && self->connection_ == current)
             self->receive();
         remote::wake_all(std::move(completions));
+        if (self->connection_ == current && self->config_.cluster())
+            self->read_shard_replies(std::exchange(current->received().other_replies, {}));
     });
 }
 
@@ -142,6 +152,8 @@ void subscriptions::receive()
 
 void subscriptions::listen()
 {
+    if (requests_.has_sharded_channels())
+        return listen_to_shard();
     while (plan().ready() && in_flight_ < max_in_flight) {
         auto requested = sources_.take_unrequested(remote::max_per_handler);
         if (requested.empty())
@@ -184,6 +196,11 @@ void subscriptions::subscribed(const source_list& requested, const reply& answer
     }
     // The PING has received the reply to the SUBSCRIBE, so the next request would receive the reply to the PING. The
     // connection cannot be used further.
+    refused(answer);
+}
+
+void subscriptions::refused(const reply& answer)
+{
     const auto failure = refusal(answer);
     // The server may also refuse SUBSCRIBE or PING as unknown. A new connection would have the same result.
     const bool denied = failure->code == errc::access_denied || is_command_refused(answer.text);
@@ -192,8 +209,51 @@ void subscriptions::subscribed(const source_list& requested, const reply& answer
     handle(denied ? event::denied : event::refused);
 }
 
+void subscriptions::listen_to_shard()
+{
+    if (!plan().ready() || !shard_request_.is_answered())
+        return;
+    const auto requested = sources_.take_unrequested(remote::max_per_handler);
+    if (requested.empty() && unneeded_channels_.empty())
+        return;
+    for (const auto& each : requested)
+        requested_channels_.push_back(each->name);
+    boost::redis::request commands;
+    shard_request_ = shard_request(commands, std::exchange(unneeded_channels_, {}), requested_channels_);
+    connection_->exec(
+        std::move(commands), [self = owner_.keep(*this), current = connection_](const reply_list& replies) {
+            if (self->connection_ == current)
+                self->read_shard_replies(replies);
+        });
+}
+
+void subscriptions::read_shard_replies(const reply_list& replies)
+{
+    // The confirmations have arrived before the replies that follow them.
+    for (const auto& [channel, is_active] : std::exchange(connection_->received().changes, {}))
+        remote::wake_all(sources_.set_active(channel, is_active));
+    if (!plan().ready() || shard_request_.is_answered())
+        return;
+    for (const auto& each : replies) {
+        if (!shard_request_.accept(each))
+            return refused(each);
+    }
+    if (!shard_request_.is_answered())
+        return;
+    // The node does not own the slots of the other channels. The next attempts of the waiters find the owner.
+    for (const auto& each : std::exchange(requested_channels_, {})) {
+        if (!sources_.is_active(each))
+            remote::wake_all(sources_.set_active(each, false));
+    }
+    handle(event::confirmed);
+}
+
 void subscriptions::stop_listening(const std::vector<std::string>& names)
 {
+    if (requests_.has_sharded_channels()) {
+        unneeded_channels_.insert(unneeded_channels_.end(), names.begin(), names.end());
+        return listen_to_shard();
+    }
     boost::redis::request commands;
     commands.push_range("UNSUBSCRIBE", names);
     commands.push("PING");
@@ -204,9 +264,15 @@ void subscriptions::stop_listening(const std::vector<std::string>& names)
     });
 }
 
+bool subscriptions::polls() const noexcept
+{
+    // A node without sharded channels may be replaced by one that has them, whose messages do not reach its clients.
+    return plan().polls() || config_.plain() || (config_.cluster() && !requests_.has_sharded_channels());
+}
+
 std::optional<lease_clock::duration> subscriptions::longest_wait() const
 {
-    return polls() ? std::optional<lease_clock::duration>(config_.poll_interval) : std::nullopt;
+    return polls() || config_.cluster() ? std::optional<lease_clock::duration>(config_.poll_interval) : std::nullopt;
 }
 
 } // namespace colock::inline v0::redis::detail

@@ -4,6 +4,7 @@
 #include "redis/connection/authentication.hpp"
 #include "redis/connection/connection_factory.hpp"
 #include "redis/connection/session.hpp"
+#include "redis/pubsub/shard_request.hpp"
 #include "redis/reply.hpp"
 #include "remote/requests/listening_loop.hpp"
 
@@ -40,13 +41,19 @@ private:
     void listen_elsewhere() override;
     void note_decision() override { sources_.set_polling(polls()); }
     void stop_listening(const std::vector<std::string>& names) override;
-    [[nodiscard]] bool polls() const noexcept { return plan().polls() || config_.plain(); }
+    [[nodiscard]] bool polls() const noexcept;
     void on_greeting(const reply_list& replies);
     void warn_of_refusal(const failure& failure);
     void connection_ended();
     /// True if messages come from another server than the one that receives the commands.
     [[nodiscard]] bool are_elsewhere() const;
     void subscribed(const source_list& requested, const reply& answer);
+    /// Closes the connection after a refused subscription.
+    void refused(const reply& answer);
+    /// Like `listen`, with the sharded channels of a node of a cluster.
+    void listen_to_shard();
+    /// Handles replies to `shard_request_`, and the confirmations in front of them.
+    void read_shard_replies(const reply_list& replies);
     void receive();
 
     const settings& config_;
@@ -59,6 +66,10 @@ private:
     std::string process_;
     /// Number of unanswered requests.
     unsigned in_flight_ = 0;
+    /// The last request for sharded channels, the channels that it subscribes to, and those that the next one cancels.
+    shard_request shard_request_;
+    std::vector<std::string> requested_channels_;
+    std::vector<std::string> unneeded_channels_;
 };
 
 } // namespace colock::inline v0::redis::detail

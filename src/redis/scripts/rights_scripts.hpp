@@ -11,12 +11,14 @@ namespace colock::inline v0::redis::detail::lua {
 // Calls each command of the other scripts in a form that changes nothing: the probe key does not exist, and the calls
 // write only to existing keys. An increment that is no number is refused after the check of the right. The message is
 // published to the channel of a lock with an empty name. The result contains every error, so the caller must tell
-// refusals from other errors. In a cluster, the names are given as arguments.
+// refusals from other errors. In a cluster, the names are given as arguments, and PUBLISH is called only if the server
+// does not know SPUBLISH.
 inline constexpr std::string_view rights = R"lua(
 local refused = {}
 local function try(command, ...)
     local answer = redis.pcall(command, ...)
     if type(answer) == 'table' and answer.err then refused[#refused + 1] = {command, answer.err} end
+    return answer
 end
 local probe, fence = KEYS[1] or ARGV[1], KEYS[2] or ARGV[2]
 try('DEL', probe)
@@ -29,8 +31,12 @@ try('PERSIST', probe)
 try('PTTL', probe)
 try('TYPE', probe)
 try('TIME')
+local channel = string.sub(probe, 1, -7) .. ':'
+local published = not KEYS[1] and try('SPUBLISH', channel, '')
 if fence then
-    try('PUBLISH', string.sub(probe, 1, -7) .. ':', '')
+    if not published or type(published) == 'table' and string.find(published.err, 'command called from') then
+        try('PUBLISH', channel, '')
+    end
     try('INCRBY', fence, '')
     try('ZADD', probe, 'XX', 0, '')
     try('ZREM', probe, '')

@@ -13,6 +13,8 @@
 #include "redis/scripts/transfer_scripts.hpp"
 #include "redis/scripts/valid_scripts.hpp"
 
+#include <boost/algorithm/string/replace.hpp>
+
 #include <openssl/evp.h>
 
 #include <array>
@@ -37,12 +39,12 @@ std::string sha1_hex(std::string_view text)
     return hex;
 }
 
-scripts make_scripts()
+scripts make_scripts(bool sharded)
 {
-    const auto join = [](const auto&... texts) {
+    const auto join = [sharded](const auto&... texts) {
         std::string whole;
         (whole += ... += texts);
-        return script(std::move(whole));
+        return script(sharded ? boost::replace_all_copy(whole, "'PUBLISH'", "'SPUBLISH'") : std::move(whole));
     };
     const auto form_functions = std::string(lua::refusal_function) += lua::form_functions;
     const auto group_functions = form_functions + std::string(lua::group_functions);
@@ -76,10 +78,10 @@ scripts make_scripts()
 
 script::script(std::string text) : text_(std::move(text)), digest_(sha1_hex(text_)) {}
 
-const scripts& scripts::get()
+const scripts& scripts::get(bool sharded)
 {
-    static const scripts all = make_scripts();
-    return all;
+    static const scripts ordinary_channels = make_scripts(false), sharded_channels = make_scripts(true);
+    return sharded ? sharded_channels : ordinary_channels;
 }
 
 } // namespace colock::inline v0::redis::detail

@@ -71,7 +71,8 @@ struct scripts
     script release_members;
     script extend_or_release_members;
 
-    [[nodiscard]] static const scripts& get();
+    /// \param sharded whether the scripts publish their messages by SPUBLISH
+    [[nodiscard]] static const scripts& get(bool sharded = false);
 };
 
 } // namespace colock::inline v0::redis::detail

@@ -62,7 +62,7 @@ std::uint64_t wait_sources::revision(const wait_source& source) const noexcept
 }
 
 bool wait_sources::wait(const source_ptr& source, const claim& waiting_claim, std::uint64_t seen,
-    lease_clock::time_point now, connection_number checked_on, completion<wait_outcome>& done)
+    lease_clock::time_point now, connection_number checked_on, completion<wait_outcome>& done, bool polls)
 {
     const std::lock_guard guard(mutex_);
     const auto changes = source->changes.load(std::memory_order_acquire);
@@ -70,7 +70,9 @@ bool wait_sources::wait(const source_ptr& source, const claim& waiting_claim, st
         checked_on != 0 && checked_on == source->confirmed_in && changes == source->confirmed && changes == seen + 1;
     if (changes != seen && !was_confirmed)
         return false;
-    if (polls_)
+    if (source->is_ended && source->known)
+        mark_inactive(*source);
+    if (polls_ || polls)
         waits_.push_back({now, source});
     source->waiters.push_back({&waiting_claim, std::move(done), now, checked_on});
     return true;
@@ -134,6 +136,20 @@ wait_sources::completions wait_sources::activate(const std::vector<source_ptr>& 
         each->active_round = round_;
         take_waiters(*each, result);
     }
+    return result;
+}
+
+wait_sources::completions wait_sources::set_active(const std::string& name, bool is_active)
+{
+    const std::lock_guard guard(mutex_);
+    completions result;
+    const auto found = known_.find(name);
+    if (found == known_.end())
+        return result;
+    auto& source = *found->second;
+    source.active_round = is_active ? round_ : 0;
+    source.is_ended = !is_active;
+    take_waiters(source, result);
     return result;
 }
 
@@ -220,6 +236,7 @@ void wait_sources::mark_inactive(wait_source& source)
     if (source.requested_round == round_)
         unrequested_.splice(unrequested_.end(), requested_, source.place);
     source.requested_round = source.active_round = 0;
+    source.is_ended = false;
 }
 
 bool wait_sources::deactivate(const std::string& name)
@@ -339,9 +356,10 @@ source_subscription::~source_subscription()
         sources_->remove_user(*watched_, lease_clock::now());
 }
 
-bool source_subscription::wait(const claim& waiting_claim, completion<wait_outcome>& done, connection_number checked_on)
+bool source_subscription::wait(
+    const claim& waiting_claim, completion<wait_outcome>& done, connection_number checked_on, bool polls)
 {
-    return sources_->wait(watched_, waiting_claim, seen_, lease_clock::now(), checked_on, done);
+    return sources_->wait(watched_, waiting_claim, seen_, lease_clock::now(), checked_on, done, polls);
 }
 
 } // namespace colock::inline v0::remote

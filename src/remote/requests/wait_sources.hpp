@@ -49,6 +49,8 @@ struct wait_source
     /// Rounds in which the subscription was last requested and last became active.
     std::uint64_t requested_round = 0;
     std::uint64_t active_round = 0;
+    /// Whether the server has refused or ended the subscription, and is asked again when a caller waits.
+    bool is_ended = false;
     /// Value of `changes` after the last call of `activate_unchanged`. Waiters that had checked the key in the
     /// connection or session `confirmed_in` did not have to check again.
     std::uint64_t confirmed = 0;
@@ -83,8 +85,9 @@ public:
     void remove_user(wait_source& source, lease_clock::time_point now) noexcept;
     /// Stores `done` until the event counter differs from `seen`. Returns false if it already does.
     /// \param checked_on the connection or session in which the caller checked the key; 0: unspecified
+    /// \param polls whether the wait is recorded by age although polling is off
     [[nodiscard]] bool wait(const source_ptr& source, const claim& waiting_claim, std::uint64_t seen,
-        lease_clock::time_point now, connection_number checked_on, completion<wait_outcome>& done);
+        lease_clock::time_point now, connection_number checked_on, completion<wait_outcome>& done, bool polls = false);
     /// Cancels a wait. Returns false if the claim was not waiting.
     bool cancel_wait(const wait_source& source, const claim& waiting_claim) noexcept;
     /// Returns whether the subscription of the source is active.
@@ -119,6 +122,9 @@ public:
     /// Like `wake_keys`, for subscriptions that deliver only one event. They become inactive until the server is asked
     /// again.
     [[nodiscard]] completions deactivate_and_wake(const std::vector<std::string>& names);
+    /// Marks the subscription as active, or as refused or ended by the server. Returns the completions of the waiters,
+    /// which must check the lock again. After a refusal, the server is asked again when a caller waits, and not before.
+    [[nodiscard]] completions set_active(const std::string& name, bool is_active);
     /// Marks the subscription as inactive until the server is asked again, without ending the waits. Returns whether
     /// the source has users.
     [[nodiscard]] bool deactivate(const std::string& name);
@@ -186,8 +192,8 @@ public:
     /// Marks all changes until now as seen. Call this before the lock is checked.
     void mark_as_seen() noexcept { seen_ = watched_->changes.load(std::memory_order_acquire); }
     /// Starts a wait. Returns false if the key has changed since `mark_as_seen`; `done` is then unchanged.
-    [[nodiscard]] bool wait(
-        const claim& waiting_claim, completion<wait_outcome>& done, connection_number checked_on = 0);
+    [[nodiscard]] bool wait(const claim& waiting_claim, completion<wait_outcome>& done,
+        connection_number checked_on = 0, bool polls = false);
     /// Cancels a wait. Returns false if an event had already ended it.
     bool cancel_wait(const claim& waiting_claim) const noexcept
     {

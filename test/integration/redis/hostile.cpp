@@ -45,7 +45,7 @@ void run_connection(asio::io_context& io, std::uint16_t port)
     int open = 2;
     env->exec(std::move(commands), [](const reply_list&) {});
     const std::function<void(error_code)> listen = [&](error_code code) {
-        env->messages().clear();
+        env->received().messages.clear();
         if (code)
             --open;
         else

@@ -217,9 +217,9 @@ BOOST_AUTO_TEST_CASE(documented_rights_are_sufficient)
             servers.node(i)({"ACL", "SETUSER", "app", "on", ">pw", "resetkeys", "~colock:*", "~colock#*",
                 "resetchannels", "&colock:*", "-@all", "+ping", "+info", "+client|kill", "+eval", "+evalsha", "+set",
                 "+get", "+getex", "+mget", "+del", "+incrby", "+persist", "+pexpire", "+pexpireat", "+pttl", "+type",
-                "+time", "+publish", "+subscribe", "+unsubscribe", "+scan", "+zadd", "+zcard", "+zrange",
-                "+zrangebyscore", "+zrem", "+zscan", "+zscore", "+asking", "+cluster|slots"}) == "OK");
-    client_side client({.url = servers.url(), .user = "app", .password = "pw"});
+                "+time", "+scan", "+zadd", "+zcard", "+zrange", "+zrangebyscore", "+zrem", "+zscan", "+zscore",
+                "+asking", "+cluster|slots", "+ssubscribe", "+sunsubscribe", "+spublish"}) == "OK");
+    client_side client({.url = servers.url(), .user = "app", .password = "pw", .poll_interval = 1h});
     const auto use = [&](const plain_claim_ptr& claim) {
         client.test_driver.grant(claim);
         BOOST_TEST((client.test_driver.extend(claim, 10s).status == extend_status::extended));
@@ -236,6 +236,17 @@ BOOST_AUTO_TEST_CASE(documented_rights_are_sufficient)
     servers.move_keys(slot, owner, other);
     servers.finish_move(slot, owner, other);
     use(driver::exclusive("{a}"));
+    const auto held = driver::exclusive("{a}", 0ms);
+    client.test_driver.grant(held);
+    auto waiting = client.test_driver.start_acquire(driver::exclusive("{a}"));
+    run_until(
+        client.io, [&] { return servers.node(other)({"PUBSUB", "SHARDNUMSUB", "colock:{a}"}) == "colock:{a}\n1\n"; });
+    client.test_driver.release_held(held);
+    BOOST_TEST(waiting.get(client.io) > 0u);
+    // The channels are cancelled, and the connections closed.
+    run_until(
+        client.io, [&] { return servers.node(other)({"PUBSUB", "SHARDNUMSUB", "colock:{a}"}) == "colock:{a}\n0\n"; });
+    servers.clear();
     BOOST_TEST(run_coro(client.io, client.test_driver.backend().listing({})).locks.empty());
     BOOST_TEST(!run_coro(client.io, client.test_driver.backend().listing({.action = listing_action::purge})).error);
     for (std::size_t i = 0; i < redis_cluster::masters; ++i)

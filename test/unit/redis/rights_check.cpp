@@ -91,6 +91,21 @@ BOOST_AUTO_TEST_CASE(rights_check_ignores_errors_other_than_refusals)
     BOOST_TEST((less.sorted_sets_refused->code == errc::access_denied));
     BOOST_TEST(less.sorted_sets_refused->detail.find("ZADD, PEXPIREAT,") != std::string::npos);
 
+    // An unknown SPUBLISH decides for ordinary channels. A missing right does not.
+    BOOST_TEST(read_rights(none, none, killed).has_sharded_channels);
+    const auto ordinary =
+        read_rights(rows({row("SPUBLISH", "ERR Unknown Redis command called from script")}), none, killed);
+    BOOST_TEST(!ordinary.has_sharded_channels);
+    BOOST_TEST(ordinary.warnings.empty());
+    const auto elsewhere = read_rights(
+        rows({row("SPUBLISH", "ERR Script attempted to access a non local key in a cluster node")}), none, killed);
+    BOOST_TEST(elsewhere.has_sharded_channels);
+    BOOST_TEST(elsewhere.warnings.empty());
+    const auto silent = read_rights(rows({row("SPUBLISH", denied)}), none, killed);
+    BOOST_TEST(silent.has_sharded_channels);
+    BOOST_TEST_REQUIRE(silent.warnings.size() == 1U);
+    BOOST_TEST(silent.warnings[0].starts_with("SPUBLISH is refused"));
+
     const auto without_kill =
         read_rights(none, none, error("NOPERM User app has no permissions to run the 'client|kill' command"));
     BOOST_TEST(!without_kill.failure);

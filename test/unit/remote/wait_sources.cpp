@@ -27,10 +27,10 @@ struct waiter
         std::tie(source, seen) = all.add_user(name);
     }
     /// Returns false if there was an event.
-    bool wait(lease_clock::time_point now = start_time)
+    bool wait(lease_clock::time_point now = start_time, bool polls = false)
     {
         completion<wait_outcome> done([this](wait_outcome) { ++wakes; });
-        return table->wait(source, *claim, seen, now, checked_on, done);
+        return table->wait(source, *claim, seen, now, checked_on, done, polls);
     }
     void mark_as_seen() { seen = source->changes; }
 
@@ -233,6 +233,53 @@ BOOST_AUTO_TEST_CASE(polling_wait_ends_after_the_poll_interval)
     BOOST_TEST(two.wait(start_time + 2s));
     wake(sources.wake_keys({"a"}));
     BOOST_TEST(wake(sources.take_due(start_time + 9s, 9)) == 0U);
+}
+
+BOOST_AUTO_TEST_CASE(single_wait_polls_although_polling_is_off)
+{
+    wait_sources sources;
+    waiter polling(sources, "a"), other(sources, "b");
+    BOOST_TEST(polling.wait(start_time, true));
+    BOOST_TEST(other.wait());
+    BOOST_TEST(wake(sources.take_due(start_time - 1ms, 100)) == 0u);
+    BOOST_TEST(wake(sources.take_due(start_time, 100)) == 1u);
+    BOOST_TEST(polling.wakes == 1);
+    BOOST_TEST(other.wakes == 0);
+    // A wait that another event has ended is not ended again.
+    polling.mark_as_seen();
+    BOOST_TEST(polling.wait(start_time, true));
+    BOOST_TEST(wake(sources.set_active("a", true)) == 1u);
+    polling.mark_as_seen();
+    BOOST_TEST(polling.wait(start_time + 1ms));
+    BOOST_TEST(wake(sources.take_due(start_time, 100)) == 0u);
+}
+
+BOOST_AUTO_TEST_CASE(refused_subscription_is_repeated_when_a_caller_waits_again)
+{
+    wait_sources sources;
+    waiter one(sources, "a");
+    BOOST_TEST(one.wait());
+    static_cast<void>(sources.take_unrequested(10));
+    BOOST_TEST(wake(sources.set_active("a", false)) == 1u);
+    BOOST_TEST(!sources.is_active("a"));
+    BOOST_TEST(sources.take_unrequested(10).empty());
+    BOOST_TEST(!one.wait());
+    BOOST_TEST(sources.take_unrequested(10).empty());
+    one.mark_as_seen();
+    BOOST_TEST(one.wait());
+    BOOST_TEST(sources.take_unrequested(10).size() == 1u);
+    BOOST_TEST(wake(sources.set_active("a", true)) == 1u);
+    BOOST_TEST(sources.is_active("a"));
+    // The server has ended the subscription.
+    one.mark_as_seen();
+    BOOST_TEST(one.wait());
+    BOOST_TEST(wake(sources.set_active("a", false)) == 1u);
+    BOOST_TEST(!sources.is_active("a"));
+    one.mark_as_seen();
+    BOOST_TEST(one.wait());
+    BOOST_TEST(sources.take_unrequested(10).size() == 1u);
+    BOOST_TEST(wake(sources.set_active("unknown", true)) == 0u);
+    wake(sources.set_active("a", true));
 }
 
 BOOST_AUTO_TEST_CASE(waiters_that_began_before_polling_check_once_more)
