@@ -88,7 +88,8 @@ public:
     /// shows.
     ///
     /// A handle that acts by id also extends the locks of others with this id, which follow in the list. Their
-    /// remaining time is never shortened: it becomes at least `ttl`. A detached lock is held for the new time. If
+    /// remaining time is never shortened: it becomes at least `ttl`. On a Redis Cluster, this is not one step, see
+    /// docs/redis.md. A detached lock is held for the new time. If
     /// another handle still holds the lock, that handle ends its lease at its own deadline, and releases the lock then.
     /// \throws validation_error `invalid_ttl`: `ttl` is out of range or 0, or one of the locks has no ttl. No lock is
     ///     extended. `unsupported`: by id, on a backend where only the session of a lock can extend it (ZooKeeper)
@@ -101,6 +102,7 @@ public:
     ///
     /// A handle that acts by id also releases the locks of others with this id, which follow in the list. Their holders
     /// receive `lost`, as after `locker::break_lock`. If no lock has the id, the list is empty; that is not an error.
+    /// On a Redis Cluster, this is not one step: after `outcome_unknown`, some of the locks may be released.
     ///
     /// A cancellation does not keep the locks of this handle: they are released in the background. The locks of others
     /// are released only if the request was sent to the backend already.

@@ -114,11 +114,12 @@ public:
     /// mode of the options. `max_holders` applies to the shared keys.
     ///
     /// Order: the function first requests all keys in one step, if the backend supports this
-    /// (`capabilities::create_all`), the keys are exclusive and at most 64, and no caller of this locker waits for one
-    /// of them. Otherwise it acquires the keys in canonical order (sorted, duplicates removed), and holds the granted
-    /// locks while it waits for the next key. All callers of acquire_all use this order, so they cannot deadlock with
-    /// each other. A waiting group keeps its place in the queue of the key. It therefore cannot starve where waiters
-    /// are ordered: within a locker, and among all lockers with `capabilities::fifo`.
+    /// (`capabilities::create_all`; on a Redis Cluster, for keys of one slot), the keys are exclusive and at most 64,
+    /// and no caller of this locker waits for one of them. Otherwise it acquires the keys in canonical order (sorted,
+    /// duplicates removed), and holds the granted locks while it waits for the next key. All callers of acquire_all use
+    /// this order, so they cannot deadlock with each other. A waiting group keeps its place in the queue of the key. It
+    /// therefore cannot starve where waiters are ordered: within a locker, and among all lockers with
+    /// `capabilities::fifo`.
     ///
     /// Deadlocks: a caller that nests locks itself (it holds "b" and acquires "a") can deadlock with acquire_all, and
     /// so can lock_group::acquire. Limit the wait of both by `within`, which ends the deadlock on both sides.

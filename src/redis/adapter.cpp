@@ -5,13 +5,16 @@
 #include "redis/cluster/cluster.hpp"
 #include "redis/cluster/cluster_listing.hpp"
 #include "redis/operations/claim_state.hpp"
+#include "redis/operations/group_index.hpp"
 #include "redis/operations/names.hpp"
 #include "redis/operations/operations.hpp"
 #include "redis/quorum_node.hpp"
 #include "remote/adapter/adapter_base.hpp"
 #include "util/cursor.hpp"
 
+#include <algorithm>
 #include <chrono>
+#include <functional>
 #include <utility>
 #include <vector>
 
@@ -42,8 +45,6 @@ public:
     [[nodiscard]] adapter_traits traits() const noexcept override
     {
         const bool standard = !config().plain();
-        // The locks of a group, or of one request, may be on several masters.
-        const bool one_step = standard && !cluster_;
         return {.name = "redis",
             .capabilities = {.shared = standard,
                 .semaphore = standard,
@@ -51,9 +52,9 @@ public:
                 .fence = standard,
                 .list = true,
                 .events = true,
-                .create_all = one_step,
-                .groups = one_step,
-                .extends_groups = one_step,
+                .create_all = standard,
+                .groups = standard,
+                .extends_groups = standard,
                 .tickets = true},
             .limits = limits()};
     }
@@ -83,8 +84,8 @@ public:
             // The stored value of a reader is created once, and every request of this claim has to use the same value.
             static_cast<void>(state_of(*claim));
         }
-        // Only a script can add a reader unless a writer holds the lock or waits, and write a group's index in the same
-        // step.
+        // Only a script can add a reader unless a writer holds the lock or waits. Only a script can write a group's
+        // index in the same step.
         if (needs_sorted_sets(config(), *claim))
             first = create_step::by_script;
         get_client().submit(make_create(get_client(), std::move(claim), std::move(done), first));
@@ -92,7 +93,7 @@ public:
 
     void start_create_all(std::vector<claim_ptr> claims, completion<create_all_outcome> done) override
     {
-        if (config().plain() || cluster_) {
+        if (config().plain() || !are_in_one_slot(claims)) {
             adapter::start_create_all(std::move(claims), std::move(done));
             return;
         }
@@ -113,6 +114,8 @@ public:
         if (auto* const state = guarantee == release_guarantee::settled ? find_state(*claim) : nullptr) {
             state->source.reset();
             if (!state->granted && !state->intent && state->creates.empty()) {
+                if (has_separate_index(config(), *claim))
+                    leave_group(get_client(), *claim);
                 done({release_status::not_held, nullptr});
                 return;
             }
@@ -174,7 +177,7 @@ public:
     void start_group(
         std::string id, group_action action, std::chrono::milliseconds ttl, completion<group_outcome> done) override
     {
-        if (config().plain() || cluster_)
+        if (config().plain())
             adapter::start_group(std::move(id), action, ttl, std::move(done));
         else
             get_client().submit(make_group_action(get_client(), std::move(id), action, ttl, std::move(done)));
@@ -233,6 +236,13 @@ public:
 
 private:
     [[nodiscard]] const settings& config() const noexcept { return get_client().config(); }
+
+    /// Tells whether one script can take all locks.
+    [[nodiscard]] bool are_in_one_slot(const std::vector<claim_ptr>& claims) const
+    {
+        const auto slot = [this](const claim_ptr& each) { return slot_of(lock_key(config(), each->key()).text()); };
+        return !cluster_ || std::ranges::adjacent_find(claims, std::not_equal_to(), slot) == claims.end();
+    }
 
     [[nodiscard]] failure_ptr refuse_key(std::string_view key) const
     {

@@ -156,10 +156,11 @@ COLOCK_CONTRACT_CASE(adapter, release_of_a_group_wakes_waiters, &capabilities::g
 COLOCK_CONTRACT_CASE(
     adapter, locks_granted_together_belong_to_their_group, &capabilities::groups, &capabilities::create_all)
 {
-    const std::vector<plain_claim_ptr> all{member("a", "g"), member("b", "h"), member("c", ""), member("d", "g")};
+    const std::vector<plain_claim_ptr> all{
+        member("{t}a", "g"), member("{t}b", "h"), member("{t}c", ""), member("{t}d", "g")};
     env.grant_all(all);
-    CHECK_KEYS(env.release_group("g"), {"a", "d"});
-    CHECK_KEYS(env.release_group("h"), {"b"});
+    CHECK_KEYS(env.release_group("g"), {"{t}a", "{t}d"});
+    CHECK_KEYS(env.release_group("h"), {"{t}b"});
     env.check_held(all[2]);
     for (const auto& each : all)
         env.abandon(each);

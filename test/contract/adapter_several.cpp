@@ -9,7 +9,7 @@
 
 namespace colock::contract {
 
-// Several locks in one step.
+// Several locks in one step. Their keys have the same hash tag: a cluster grants only such keys in one step.
 
 namespace {
 
@@ -33,7 +33,7 @@ void release_all(const fixture& env, const claims& held)
 
 COLOCK_CONTRACT_CASE(adapter, several_free_locks_are_granted_together, &capabilities::create_all)
 {
-    const auto all = make_exclusive_claims({"a", "b", "c"});
+    const auto all = make_exclusive_claims({"{t}a", "{t}b", "{t}c"});
     for (const auto fence : env.grant_all(all))
         BOOST_TEST((fence > 0) == env.capabilities().fence);
     for (const auto& each : all) {
@@ -43,14 +43,14 @@ COLOCK_CONTRACT_CASE(adapter, several_free_locks_are_granted_together, &capabili
         env.check_not_held(each);
     }
     BOOST_TEST(env.grant_all({}).empty());
-    const auto alone = make_exclusive_claims({"a"});
+    const auto alone = make_exclusive_claims({"{t}a"});
     env.grant_all(alone);
     env.release_held(alone.front());
 }
 
 COLOCK_CONTRACT_CASE(adapter, one_busy_lock_of_several_prevents_all_grants, &capabilities::create_all)
 {
-    const std::vector<std::string> keys{"a", "b", "c"};
+    const std::vector<std::string> keys{"{t}a", "{t}b", "{t}c"};
     for (std::size_t taken = 0; taken < keys.size(); ++taken) {
         const auto holder = env.exclusive(keys[taken], env.short_ttl() * 100);
         env.grant(holder);
@@ -76,11 +76,11 @@ COLOCK_CONTRACT_CASE(adapter, one_busy_lock_of_several_prevents_all_grants, &cap
 
 COLOCK_CONTRACT_CASE(adapter, refused_request_for_several_locks_names_the_holder, &capabilities::create_all)
 {
-    const plain_claim_ptr holder = new plain_claim({.key = "b",
+    const plain_claim_ptr holder = new plain_claim({.key = "{t}b",
         .ttl = driver::long_ttl,
         .owner = std::make_shared<const owner_data>(owner_data{.owner = "someone", .host = "far"})});
     env.grant(holder);
-    const auto all = make_exclusive_claims({"a", "b"});
+    const auto all = make_exclusive_claims({"{t}a", "{t}b"});
     const auto why = env.check_all_refused(all).refusal;
     BOOST_TEST(why.holder == "someone");
     BOOST_TEST((why.holder_host.empty() || why.holder_host == "far"));
@@ -93,7 +93,7 @@ COLOCK_CONTRACT_CASE(adapter, refused_request_for_several_locks_names_the_holder
 COLOCK_CONTRACT_CASE(
     adapter, fences_of_several_locks_exceed_all_earlier_fences, &capabilities::create_all, &capabilities::fence)
 {
-    const std::vector<std::string> keys{"a", "b", "c"};
+    const std::vector<std::string> keys{"{t}a", "{t}b", "{t}c"};
     std::vector<std::uint64_t> before(keys.size());
     for (int i = 0; i < 3; ++i) {
         const auto all = make_exclusive_claims(keys);
@@ -112,7 +112,7 @@ COLOCK_CONTRACT_CASE(
 
 COLOCK_CONTRACT_CASE(adapter, several_held_locks_are_granted_again, &capabilities::create_all)
 {
-    const auto all = make_exclusive_claims({"a", "b", "c"});
+    const auto all = make_exclusive_claims({"{t}a", "{t}b", "{t}c"});
     const auto first = env.grant_all(all);
     BOOST_TEST(env.extend(all[1], env.short_ttl()).status == extend_status::extended);
     const auto second = env.grant_all(all);
@@ -135,8 +135,8 @@ COLOCK_CONTRACT_CASE(adapter, several_held_locks_are_granted_again, &capabilitie
 
 COLOCK_CONTRACT_CASE(adapter, several_refused_claims_keep_their_earlier_grants, &capabilities::create_all)
 {
-    const auto all = make_exclusive_claims({"a", "b"});
-    const auto holder = env.exclusive("b");
+    const auto all = make_exclusive_claims({"{t}a", "{t}b"});
+    const auto holder = env.exclusive("{t}b");
     env.grant(holder);
     env.grant(all[0]);
     BOOST_TEST(env.check_all_refused(all).which == 1U);
@@ -148,10 +148,10 @@ COLOCK_CONTRACT_CASE(adapter, several_refused_claims_keep_their_earlier_grants, 
 COLOCK_CONTRACT_CASE(
     adapter, several_claims_wait_until_all_readers_have_released, &capabilities::create_all, &capabilities::shared)
 {
-    const auto reader = env.shared("b"), second = env.shared("b");
+    const auto reader = env.shared("{t}b"), second = env.shared("{t}b");
     env.grant(reader);
     env.grant(second);
-    const auto all = make_exclusive_claims({"a", "b"});
+    const auto all = make_exclusive_claims({"{t}a", "{t}b"});
     BOOST_TEST(env.check_all_refused(all).which == 1U);
     env.release_held(reader);
     BOOST_TEST(env.check_all_refused(all).which == 1U);
@@ -165,17 +165,17 @@ COLOCK_CONTRACT_CASE(
     adapter, several_refused_claims_keep_no_queue_place_and_block_no_other_claim, &capabilities::create_all)
 {
     const auto mode = env.capabilities().shared ? lock_mode::shared : lock_mode::exclusive;
-    const auto holder = mode == lock_mode::shared ? env.shared("b") : env.exclusive("b");
+    const auto holder = mode == lock_mode::shared ? env.shared("{t}b") : env.exclusive("{t}b");
     env.grant(holder);
-    const auto all = make_exclusive_claims({"a", "b"});
+    const auto all = make_exclusive_claims({"{t}a", "{t}b"});
     BOOST_TEST(env.check_all_refused(all).which == 1U);
     if (mode == lock_mode::shared) {
-        const auto second = env.shared("b");
+        const auto second = env.shared("{t}b");
         env.grant(second);
         env.release_held(second);
     }
     env.release_held(holder);
-    const auto next = env.exclusive("b");
+    const auto next = env.exclusive("{t}b");
     env.grant(next);
     env.release_held(next);
     for (const auto& each : all)
@@ -185,16 +185,16 @@ COLOCK_CONTRACT_CASE(
 COLOCK_CONTRACT_CASE(adapter, several_locks_are_granted_after_the_holders_have_expired, &capabilities::create_all,
     &capabilities::expires)
 {
-    const auto expired = env.exclusive("a", env.short_ttl());
+    const auto expired = env.exclusive("{t}a", env.short_ttl());
     env.grant(expired);
     const auto reader =
-        env.capabilities().shared ? env.shared("b", 0, env.short_ttl()) : env.exclusive("b", env.short_ttl());
+        env.capabilities().shared ? env.shared("{t}b", 0, env.short_ttl()) : env.exclusive("{t}b", env.short_ttl());
     env.grant(reader);
     const auto another =
-        env.capabilities().shared ? env.shared("b", 0, env.short_ttl()) : env.exclusive("d", env.short_ttl());
+        env.capabilities().shared ? env.shared("{t}b", 0, env.short_ttl()) : env.exclusive("{t}d", env.short_ttl());
     env.grant(another);
     env.pass_time(env.short_ttl());
-    const auto all = make_exclusive_claims({"a", "b", "c"});
+    const auto all = make_exclusive_claims({"{t}a", "{t}b", "{t}c"});
     env.grant_all(all);
     env.check_not_held(expired);
     env.check_not_held(reader);
@@ -203,7 +203,7 @@ COLOCK_CONTRACT_CASE(adapter, several_locks_are_granted_after_the_holders_have_e
 
 COLOCK_CONTRACT_CASE(adapter, each_of_several_locks_has_its_own_ttl, &capabilities::create_all, &capabilities::expires)
 {
-    const auto brief = env.exclusive("a", env.short_ttl()), lasting = env.exclusive("b");
+    const auto brief = env.exclusive("{t}a", env.short_ttl()), lasting = env.exclusive("{t}b");
     env.grant_all({brief, lasting});
     env.pass_time(env.short_ttl());
     env.check_not_held(brief);
@@ -211,7 +211,7 @@ COLOCK_CONTRACT_CASE(adapter, each_of_several_locks_has_its_own_ttl, &capabiliti
     env.release_held(lasting);
     if (!env.capabilities().no_ttl)
         return;
-    const auto eternal = env.exclusive("b", 0ms);
+    const auto eternal = env.exclusive("{t}b", 0ms);
     env.grant_all({brief, eternal});
     env.pass_time(env.short_ttl());
     env.check_not_held(brief);
@@ -221,9 +221,9 @@ COLOCK_CONTRACT_CASE(adapter, each_of_several_locks_has_its_own_ttl, &capabiliti
 
 COLOCK_CONTRACT_CASE(adapter, several_refused_claims_can_be_created_one_by_one, &capabilities::create_all)
 {
-    const auto holder = env.exclusive("b");
+    const auto holder = env.exclusive("{t}b");
     env.grant(holder);
-    const auto all = make_exclusive_claims({"a", "b"});
+    const auto all = make_exclusive_claims({"{t}a", "{t}b"});
     BOOST_TEST(env.check_all_refused(all).which == 1U);
     env.grant(all[0]);
     env.check_refused(all[1]);
@@ -231,7 +231,7 @@ COLOCK_CONTRACT_CASE(adapter, several_refused_claims_can_be_created_one_by_one, 
     env.grant(all[1]);
     // Locks that were granted together can also be requested one by one.
     release_all(env, all);
-    const auto together = make_exclusive_claims({"a", "b"});
+    const auto together = make_exclusive_claims({"{t}a", "{t}b"});
     const auto fences = env.grant_all(together);
     for (std::size_t i = 0; i < together.size(); ++i)
         BOOST_TEST(env.grant(together[i]) >= fences[i]);
@@ -242,7 +242,8 @@ COLOCK_CONTRACT_CASE(adapter, concurrent_requests_for_the_same_keys_are_never_bo
 {
     const auto other = env.another();
     for (int round = 0; round < 20; ++round) {
-        const auto mine = make_exclusive_claims({"a", "b", "c"}), theirs = make_exclusive_claims({"c", "b", "a"});
+        const auto mine = make_exclusive_claims({"{t}a", "{t}b", "{t}c"}),
+                   theirs = make_exclusive_claims({"{t}c", "{t}b", "{t}a"});
         std::vector<create_status> answers;
         for (const auto* each : {&mine, &theirs}) {
             std::vector<claim_ptr> sent;

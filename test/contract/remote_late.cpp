@@ -40,7 +40,7 @@ void for_free_and_held(remote_fixture& env, Body body)
 /// arrives. Otherwise the adapter can answer so afterwards.
 void check_abandon_is_final(remote_fixture& env, const plain_claim_ptr& claim, bool taken)
 {
-    const auto other_claim = env.exclusive("k");
+    const auto other_claim = env.exclusive(claim->key());
     const bool proven = env.abandon_once(claim);
     if (proven && taken)
         env.direct_driver().grant(other_claim);
@@ -72,7 +72,7 @@ COLOCK_REMOTE_CASE(late_create_of_a_dead_connection_never_causes_two_holders)
 COLOCK_REMOTE_CASE(late_create_of_several_never_causes_two_holders, &capabilities::create_all)
 {
     for_free_and_held(env, [&](bool taken) {
-        const auto claim = env.exclusive("k"), claim_of_l = env.exclusive("l");
+        const auto claim = env.exclusive("{t}k"), claim_of_l = env.exclusive("{t}l");
         std::optional<create_all_outcome> outcome;
         env.link().hold();
         env.backend().start_create_all({testing::sent_now(claim), testing::sent_now(claim_of_l)},

@@ -223,10 +223,12 @@ COLOCK_REMOTE_CASE(a_hand_over_that_is_lost_leaves_one_holder_at_most)
     });
 }
 
+// The keys have the same hash tag: a cluster grants only such keys in one step.
+
 COLOCK_REMOTE_CASE(a_create_of_several_that_is_lost_leaves_no_orphans, &capabilities::create_all)
 {
     for_each_loss(env, [&](lost_part what) {
-        const std::vector all{env.exclusive("a"), env.exclusive("b"), env.exclusive("c")};
+        const std::vector all{env.exclusive("{t}a"), env.exclusive("{t}b"), env.exclusive("{t}c")};
         env.link().cut(what);
         const auto outcome = env.create_all(all);
         BOOST_TEST_REQUIRE(outcome.status == create_status::failed);
@@ -237,7 +239,7 @@ COLOCK_REMOTE_CASE(a_create_of_several_that_is_lost_leaves_no_orphans, &capabili
         for (const auto& each : all)
             env.settle(each);
         env.check_stored(0);
-        const std::vector other_claims{env.exclusive("c"), env.exclusive("b"), env.exclusive("a")};
+        const std::vector other_claims{env.exclusive("{t}c"), env.exclusive("{t}b"), env.exclusive("{t}a")};
         env.direct_driver().grant_all(other_claims);
         for (const auto& each : other_claims)
             env.direct_driver().release_held(each);
@@ -247,7 +249,7 @@ COLOCK_REMOTE_CASE(a_create_of_several_that_is_lost_leaves_no_orphans, &capabili
 COLOCK_REMOTE_CASE(a_create_of_several_after_a_lost_one_finds_its_own_grants, &capabilities::create_all)
 {
     for_each_loss(env, [&](lost_part what) {
-        const std::vector all{env.exclusive("a"), env.exclusive("b")};
+        const std::vector all{env.exclusive("{t}a"), env.exclusive("{t}b")};
         env.link().cut(what);
         BOOST_TEST(env.create_all(all).status == create_status::failed);
         for (const auto& each : all)
@@ -264,8 +266,8 @@ COLOCK_REMOTE_CASE(a_create_of_several_after_a_lost_one_finds_its_own_grants, &c
 COLOCK_REMOTE_CASE(several_refused_claims_in_doubt_can_be_released, &capabilities::create_all)
 {
     for_each_loss(env, [&](lost_part what) {
-        const auto other = env.exclusive("b");
-        const std::vector all{env.exclusive("a"), env.exclusive("b")};
+        const auto other = env.exclusive("{t}b");
+        const std::vector all{env.exclusive("{t}a"), env.exclusive("{t}b")};
         env.link().cut(what);
         BOOST_TEST(env.create(all[0]).status == create_status::failed);
         all[0]->mark_in_doubt();

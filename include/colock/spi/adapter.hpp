@@ -120,7 +120,8 @@ public:
     virtual void start_listing(listing_request request, completion<list_outcome> done);
 
     /// Creates all claims or none. Each claim is created as by `start_create`. If the request is refused, no claim
-    /// keeps a place in a queue or blocks other claims.
+    /// keeps a place in a queue or blocks other claims. If the backend cannot grant these claims together, the
+    /// operation fails with `errc::unsupported`, and no claim was created. The core then creates them one by one.
     virtual void start_create_all(std::vector<claim_ptr> claims, completion<create_all_outcome> done);
     /// Releases all locks of a group, or extends the remaining time of each to at least `ttl`, including those of other
     /// processes. An extension never brings an expiry nearer, because a holder elsewhere uses its own clock.

@@ -29,7 +29,7 @@ struct capabilities
     bool lists_fence = false;
     /// A release ends a `wait`. Without this feature, the core waits by a timer alone and never calls `wait`.
     bool events = false;
-    /// `start_create_all` is supported: several exclusive locks in one step.
+    /// `start_create_all` is supported: several exclusive locks in one step. It may be refused for some keys.
     bool create_all = false;
     /// `group` can release all locks of a group by its id, including those of other processes.
     bool groups = false;

@@ -23,6 +23,11 @@ void deliver(const std::vector<lock_record::ptr>& records, create_all_outcome&& 
             records[i]->on_refused(i == outcome.which ? &outcome.refusal : nullptr);
             break;
         case create_status::failed:
+            // The backend cannot grant these locks together, and has sent nothing. They are acquired one by one.
+            if (outcome.refusal.error && outcome.refusal.error->code == errc::unsupported) {
+                records[i]->on_refused(nullptr);
+                break;
+            }
             records[i]->on_created(create_outcome::failed(outcome.refusal.error));
             break;
         }

@@ -2,6 +2,7 @@
 #include "redis/operations/operations.hpp"
 
 #include "redis/operations/claim_state.hpp"
+#include "redis/operations/group_index.hpp"
 #include "redis/operations/names.hpp"
 #include "redis/operations/script_operation.hpp"
 
@@ -80,7 +81,7 @@ private:
         const auto ttl = claim_->ttl().count();
         const stored_value value(config(), *claim_);
         const auto& adopt = claim_->mode() == lock_mode::exclusive ? all.adopt : all.adopt_shared;
-        if (is_grouped(config(), *claim_))
+        if (writes_index(config(), *claim_))
             adopt.push(request, form, 2, key, group_key(config(), claim_->owner().group), ticket_, value, ttl);
         else
             adopt.push(request, form, 1, key, ticket_, value, ttl);
@@ -124,6 +125,10 @@ private:
             state->granted = true;
             note_answer(owner(), *claim_, sent_on);
         }
+        if (has_separate_index(config(), *claim_)) {
+            const auto old_token = ticket_.substr(claim_->mode() == lock_mode::shared ? 1 : 0, token_text::size());
+            leave_group(owner(), claim_->owner().group, {old_token + lock_key(config(), claim_->key()).text()});
+        }
         done_(create_outcome::granted(static_cast<std::uint64_t>(fence)));
     }
 
@@ -159,7 +164,8 @@ private:
 
 operation_ptr make_adopt(operation_client& owner, std::string ticket, claim_ptr claim, completion<create_outcome> done)
 {
-    return operation_ptr(new adopt_operation(owner, std::move(ticket), std::move(claim), std::move(done)));
+    return enter_before(
+        owner, {&claim, 1}, operation_ptr(new adopt_operation(owner, std::move(ticket), claim, std::move(done))));
 }
 
 } // namespace colock::inline v0::redis::detail

@@ -4,6 +4,7 @@
 #include "redis/failures.hpp"
 #include "redis/operations/claim_state.hpp"
 #include "redis/operations/client_operation.hpp"
+#include "redis/operations/group_index.hpp"
 #include "redis/operations/names.hpp"
 #include "redis/scripts/scripts.hpp"
 #include "remote/adapter/stored_owner.hpp"
@@ -43,7 +44,7 @@ public:
 
     create_operation(operation_client& owner, claim_ptr claim, completion<create_outcome> done, step first)
         : client_operation(owner), claim_(std::move(claim)), done_(std::move(done)),
-          is_grouped_(is_grouped(owner.config(), *claim_)), step_(first)
+          writes_index_(writes_index(owner.config(), *claim_)), step_(first)
     {
         route_by(claim_->key());
         count_from(claim_->operation_start());
@@ -136,7 +137,7 @@ private:
         const auto last = is_shared ? claim_->max_holders() : claim_->keeps_place() ? intent_ms : 0;
         if (config().plain())
             all.acquire_plain.push(request, form, 1, key(), value(), ttl);
-        else if (is_grouped_)
+        else if (writes_index_)
             script.push(request, form, 2, key(), group(), value(), ttl, last);
         else
             script.push(request, form, 1, key(), value(), ttl, last);
@@ -245,7 +246,7 @@ private:
     const claim_ptr claim_;
     completion<create_outcome> done_;
     failure_ptr problem_;
-    const bool is_grouped_;
+    const bool writes_index_;
     step step_;
 };
 
@@ -253,7 +254,7 @@ private:
 
 operation_ptr make_create(operation_client& owner, claim_ptr claim, completion<create_outcome> done, create_step first)
 {
-    return operation_ptr(new create_operation(owner, std::move(claim), std::move(done), first));
+    return enter_before(owner, {&claim, 1}, operation_ptr(new create_operation(owner, claim, std::move(done), first)));
 }
 
 } // namespace colock::inline v0::redis::detail

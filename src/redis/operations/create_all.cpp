@@ -2,6 +2,7 @@
 #include "redis/operations/operations.hpp"
 
 #include "redis/operations/claim_state.hpp"
+#include "redis/operations/group_index.hpp"
 #include "redis/operations/names.hpp"
 #include "redis/operations/script_operation.hpp"
 
@@ -20,6 +21,7 @@ public:
     create_all_operation(operation_client& owner, std::vector<claim_ptr> claims, completion<create_all_outcome> done)
         : script_operation(owner), claims_(std::move(claims)), done_(std::move(done))
     {
+        route_by(claims_.front()->key());
         count_from(claims_.front()->operation_start());
     }
 
@@ -54,30 +56,23 @@ private:
         case step::take:
             if (raises_counter)
                 push_anchor(request);
-            push_words(request, all.acquire_all, form, words_to_take());
+            all.acquire_all.push_words(request, form, words_to_take());
             return;
         case step::raise_fences:
             push_anchor(request, claims_.size());
             return;
         case step::undo:
-            push_words(request, all.release_members, script::form::whole, words_to_release());
+            (config().cluster() ? all.release_many : all.release_members)
+                .push_words(request, script::form::whole, words_to_release());
             return;
         }
-    }
-
-    static void push_words(boost::redis::request& request, const script& script, script::form form,
-        std::vector<std::string> keys_and_arguments)
-    {
-        const bool whole = form == script::form::whole;
-        keys_and_arguments.insert(keys_and_arguments.begin(), whole ? std::string(script.text()) : script.digest());
-        request.push_range(whole ? "EVAL" : "EVALSHA", keys_and_arguments);
     }
 
     [[nodiscard]] std::vector<std::string> words_to_take() const
     {
         std::vector<std::string> groups;
         for (const auto& each : claims_) {
-            if (is_grouped(config(), *each) && std::ranges::find(groups, each->owner().group) == groups.end())
+            if (writes_index(config(), *each) && std::ranges::find(groups, each->owner().group) == groups.end())
                 groups.push_back(each->owner().group);
         }
         std::vector<std::string> words{std::to_string(claims_.size() + groups.size())};
@@ -101,7 +96,8 @@ private:
             words.push_back(lock_key(config(), each->key()).text());
         for (const auto& each : claims_) {
             token_text(*each).append_to(words.emplace_back());
-            words.push_back(group_key(config(), each->owner().group).text());
+            if (!config().cluster())
+                words.push_back(group_key(config(), each->owner().group).text());
         }
         return words;
     }
@@ -133,17 +129,37 @@ private:
     void taken(const reply& answer)
     {
         if (!answer.is(reply::kind::array))
-            finish_failed(refusal(answer));
+            not_taken(answer);
         else if (answer.at(0).number != 1)
             refused(answer);
         else if (unconfirmed)
             undo(unconfirmed);
-        else if (!fence.is(reply::kind::number))
-            undo(refusal(fence));
-        else if (accept_fences(fence.number))
+        else if (fence.is(reply::kind::number) && accept_fences(fence.number))
             granted(fence.number);
+        else if (!fence.is(reply::kind::number) && !misses_fence())
+            undo(refusal(fence));
         else
             continue_with(step::raise_fences);
+    }
+
+    void not_taken(const reply& answer)
+    {
+        const bool is_moving = config().cluster() && answer.is_error() && error_word(answer.text) == "TRYAGAIN";
+        if (!is_moving) {
+            finish_failed(refusal(answer));
+            return;
+        }
+        leave_groups();
+        finish_failed(make_failure(errc::unsupported, "the slot of the keys is moving"));
+    }
+
+    /// Removes the entries that would never expire, because the core may give up claims that were not granted.
+    void leave_groups()
+    {
+        for (const auto& each : claims_) {
+            if (has_separate_index(config(), *each) && each->ttl() == each->ttl().zero())
+                leave_group(owner(), *each);
+        }
     }
 
     /// \param last the highest of the fences. The fences are consecutive, one for each claim.
@@ -177,6 +193,7 @@ private:
             finish_failed(refusal(answer));
             return;
         }
+        leave_groups();
         claim& busy_claim = *claims_[index];
         auto& state = state_of(busy_claim);
         state.granted = false;
@@ -229,7 +246,8 @@ private:
 operation_ptr make_create_all(
     operation_client& owner, std::vector<claim_ptr> claims, completion<create_all_outcome> done)
 {
-    return operation_ptr(new create_all_operation(owner, std::move(claims), std::move(done)));
+    operation_ptr create(new create_all_operation(owner, claims, std::move(done)));
+    return enter_before(owner, claims, std::move(create));
 }
 
 } // namespace colock::inline v0::redis::detail

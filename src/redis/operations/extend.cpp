@@ -2,6 +2,7 @@
 #include "redis/operations/operations.hpp"
 
 #include "redis/operations/claim_state.hpp"
+#include "redis/operations/group_index.hpp"
 #include "redis/operations/names.hpp"
 #include "redis/operations/script_operation.hpp"
 
@@ -30,7 +31,7 @@ private:
     {
         const auto key = lock_key(config(), claim_->key());
         const auto index = group_key(config(), claim_->owner().group);
-        const bool grouped = is_grouped(config(), *claim_);
+        const bool grouped = writes_index(config(), *claim_);
         const auto& all = owner().publishing_scripts();
         if (claim_->mode() == lock_mode::shared && grouped)
             all.extend_shared.push(request, form, 2, key, index, stored_value(config(), *claim_), ttl_.count());
@@ -75,7 +76,8 @@ private:
 operation_ptr make_extend(
     operation_client& owner, claim_ptr claim, std::chrono::milliseconds ttl, completion<extend_outcome> done)
 {
-    return operation_ptr(new extend_operation(owner, std::move(claim), ttl, std::move(done)));
+    return enter_before(
+        owner, {&claim, 1}, operation_ptr(new extend_operation(owner, claim, ttl, std::move(done))), ttl);
 }
 
 } // namespace colock::inline v0::redis::detail

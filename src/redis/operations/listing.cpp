@@ -1,4 +1,5 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+#include "redis/operations/group_index.hpp"
 #include "redis/operations/lock_rows.hpp"
 #include "redis/operations/names.hpp"
 #include "redis/operations/operations.hpp"
@@ -56,13 +57,10 @@ private:
             scripts::get().inspect.push(request, form, 1, key, layout_name(config()), removes_ ? "refuse" : "ignore");
             return;
         }
-        const auto& script = owner().publishing_scripts().break_holders;
-        const bool whole = form == script::form::whole;
-        std::vector<std::string> words{
-            whole ? std::string(script.text()) : script.digest(), "1", key.text(), config().group_prefix};
+        std::vector<std::string> words{"1", key.text(), config().group_prefix};
         const auto count = std::min(holders_.size(), max_removed_per_script);
         words.insert(words.end(), holders_.end() - static_cast<std::ptrdiff_t>(count), holders_.end());
-        request.push_range(whole ? "EVAL" : "EVALSHA", words);
+        owner().publishing_scripts().break_holders.push_words(request, form, std::move(words));
     }
     void answered() override
     {
@@ -76,6 +74,7 @@ private:
             return;
         }
         if (!listed) {
+            leave_groups(replies[0]);
             has_removed_ = true;
             holders_.resize(holders_.size() - std::min(holders_.size(), max_removed_per_script));
         } else if (removes_) {
@@ -88,6 +87,20 @@ private:
             resubmit();
     }
     void failed(delivery, failure_ptr failure) override { finish_failed(std::move(failure)); }
+
+    /// In a cluster, removes the holders from the indexes of their groups. On a single server, the script has done so.
+    void leave_groups(const reply& removed)
+    {
+        if (!config().cluster() || config().plain())
+            return;
+        for (const auto& row : removed.items) {
+            const std::string_view value = row.at(2).text;
+            const auto group = value.substr(value.rfind('\0') + 1);
+            const auto token = value.substr(row.at(1).text == "s" ? 1 : 0, token_text::size());
+            if (!group.empty())
+                leave_group(owner(), group, {std::string(token) + row.at(0).text});
+        }
+    }
 
     /// True until the holders that have to be removed are known.
     [[nodiscard]] bool is_listing() const noexcept { return holders_.empty(); }

@@ -29,16 +29,26 @@ struct key_name
     return {config.prefix, key};
 }
 
-/// Tells whether the claim is entered into the index of a group. The plain layout has no groups, and a cluster none,
-/// because the locks of a group may be on several masters.
+/// Tells whether the claim is entered into the index of a group. The plain layout has no groups.
 [[nodiscard]] inline bool is_grouped(const settings& config, const claim& claim) noexcept
 {
-    return !config.plain() && !config.cluster() && !claim.owner().group.empty();
+    return !config.plain() && !claim.owner().group.empty();
 }
-/// Tells whether the claim is stored in a sorted set, or entered into one.
+/// Tells whether the scripts about the lock of the claim also maintain the index of its group.
+[[nodiscard]] inline bool writes_index(const settings& config, const claim& claim) noexcept
+{
+    return is_grouped(config, claim) && !config.cluster();
+}
+/// Tells whether separate requests maintain the index. In a cluster, the index and the lock may be on different
+/// masters.
+[[nodiscard]] inline bool has_separate_index(const settings& config, const claim& claim) noexcept
+{
+    return is_grouped(config, claim) && config.cluster();
+}
+/// Tells whether the scripts about the lock of the claim use a sorted set.
 [[nodiscard]] inline bool needs_sorted_sets(const settings& config, const claim& claim) noexcept
 {
-    return is_grouped(config, claim) || (!config.plain() && claim.mode() == lock_mode::shared);
+    return writes_index(config, claim) || (!config.plain() && claim.mode() == lock_mode::shared);
 }
 [[nodiscard]] inline key_name group_key(const settings& config, std::string_view id) noexcept
 {

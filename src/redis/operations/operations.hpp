@@ -42,7 +42,8 @@ enum class create_step : unsigned char
 [[nodiscard]] operation_ptr make_create(
     operation_client& owner, claim_ptr claim, completion<create_outcome> done, create_step first);
 
-/// \param claims exclusive claims of different keys; at least one
+/// \param claims exclusive claims of different keys; at least one. In a cluster, all keys are in one slot. Fails with
+///     `unsupported` while the slot moves.
 [[nodiscard]] operation_ptr make_create_all(
     operation_client& owner, std::vector<claim_ptr> claims, completion<create_all_outcome> done);
 

@@ -2,6 +2,7 @@
 #include "redis/operations/operations.hpp"
 
 #include "redis/operations/claim_state.hpp"
+#include "redis/operations/group_index.hpp"
 #include "redis/operations/names.hpp"
 #include "redis/operations/script_operation.hpp"
 
@@ -47,7 +48,7 @@ private:
     {
         const auto& script = owner().publishing_scripts().withdraw;
         const auto key = lock_key(config(), claim_->key());
-        if (is_grouped(config(), *claim_))
+        if (writes_index(config(), *claim_))
             script.push(request, form, 2, key, group_key(config(), claim_->owner().group), token_text(*claim_));
         else
             script.push(request, form, 1, key, token_text(*claim_));
@@ -58,7 +59,7 @@ private:
         const auto* const state = find_state(*claim_);
         if (claim_->mode() == lock_mode::shared || (state && state->intent && !config().plain()))
             return nullptr;
-        if (is_grouped(config(), *claim_)) {
+        if (writes_index(config(), *claim_)) {
             scripts.group_releases.add(form(), lock_key(config(), claim_->key()), token_text(*claim_),
                 group_key(config(), claim_->owner().group));
             return &scripts.group_releases;
@@ -93,6 +94,8 @@ private:
             }
             state->source.reset();
         }
+        if (has_separate_index(config(), *claim_))
+            leave_group(owner(), *claim_);
         const auto receivers_and_one = std::max(answer.number, first_answer_);
         done_({receivers_and_one >= 1 ? release_status::released : release_status::not_held, nullptr,
             others_listen(receivers_and_one - 1)});
@@ -145,7 +148,7 @@ void push_release(boost::redis::request& request, script::form form, const opera
     const auto& all = owner.publishing_scripts();
     const auto& config = owner.config();
     const auto key = lock_key(config, held.key()), index = group_key(config, held.owner().group);
-    const bool grouped = is_grouped(config, held);
+    const bool grouped = writes_index(config, held);
     if (held.mode() == lock_mode::exclusive && grouped)
         all.release.push(request, form, 2, key, index, token_text(held));
     else if (held.mode() == lock_mode::exclusive)

@@ -5,15 +5,16 @@
 
 namespace colock::inline v0::redis::detail::lua {
 
-// The script that extends or releases the locks of a group by its id. See also `acquire_all` in acquire_scripts.hpp and
-// `release_many` in release_scripts.hpp.
+// Scripts that extend or release the locks of a group by its id, and maintain the index of a group in a cluster. See
+// also `acquire_all` in acquire_scripts.hpp and `release_many` in release_scripts.hpp.
 
-// index lock...; what ttl token... -> as inspect, for the locks that are still held
+// lock...[ index]; what ttl token... -> as inspect, for the locks that are still held
 // what: check, release or extend. Locks without a ttl are returned with -1 and not extended. No remaining time is
 // shortened.
 inline constexpr std::string_view extend_or_release_members = R"lua(
 local value = redis.pcall('GETEX', KEYS[1])
-local refused = is_refusal(value) and value or check_form(KEYS[1], entry, entry)
+local index = KEYS[#ARGV - 1]
+local refused = is_refusal(value) and value or index and check_form(index, entry, entry)
 if refused then return refused end
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
@@ -38,8 +39,8 @@ local function readers_of(lock)
     return known
 end
 local found, released, extended, changes = {}, {}, {}, {}
-for i = 2, #KEYS do
-    local lock, token = KEYS[i], ARGV[i + 1]
+for i = 1, #ARGV - 2 do
+    local lock, token = KEYS[i], ARGV[i + 2]
     local value = redis.pcall('GET', lock)
     if is_refusal(value) then return value end
     local held
@@ -69,9 +70,9 @@ for i = 2, #KEYS do
         extended[#extended + 1] = ttl
     end
 end
-if #released > 0 then index_remove(KEYS[1], unpack(released)) end
+if index and #released > 0 then index_remove(index, unpack(released)) end
 -- The index comes first, so that a refusal changes no lock. An entry may outlive its lock.
-refused = #extended > 0 and index_add(KEYS[1], unpack(extended))
+refused = index and #extended > 0 and index_add(index, unpack(extended))
 if refused then return refused end
 for _, change in ipairs(changes) do
     if change[2] then
@@ -82,6 +83,26 @@ for _, change in ipairs(changes) do
     end
 end
 return found
+)lua";
+
+// index; entry ttl for each -> 1
+// No entry is shortened, because the lock keeps its time if the request that follows fails.
+inline constexpr std::string_view enter_group = R"lua(
+local refused, first = check_form(KEYS[1], entry, entry)
+if refused then return refused end
+local time = redis.call('TIME')
+local now = time[1] * 1000 + math.floor(time[2] / 1000)
+for i = 1, #ARGV, 2 do
+    redis.call('ZADD', KEYS[1], 'GT', ARGV[i + 1] == '0' and '+inf' or now + ARGV[i + 1], ARGV[i])
+end
+if first and first <= now then sweep(KEYS[1], now, entry, entry) end
+return update_expiry(KEYS[1], entry, entry) or 1
+)lua";
+
+// index; entry... -> 1
+inline constexpr std::string_view leave_group = R"lua(
+index_remove(KEYS[1], unpack(ARGV))
+return 1
 )lua";
 
 } // namespace colock::inline v0::redis::detail::lua

@@ -71,6 +71,8 @@ scripts make_scripts(bool sharded)
         .purge = join(form_functions, lua::purge),
         .release_members = join(group_functions, lua::release_many),
         .extend_or_release_members = join(group_functions, lua::extend_or_release_members),
+        .enter_group = join(form_functions, lua::enter_group),
+        .leave_group = join(group_functions, lua::leave_group),
     };
 }
 

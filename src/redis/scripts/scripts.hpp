@@ -5,6 +5,7 @@
 
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace colock::inline v0::redis::detail {
 
@@ -35,6 +36,13 @@ public:
             request.push("EVALSHA", digest_, keys, arguments...);
         else
             request.push("EVAL", text_, keys, arguments...);
+    }
+    /// \param words the number of keys, the keys and the arguments
+    void push_words(boost::redis::request& request, form request_form, std::vector<std::string> words) const
+    {
+        const bool whole = request_form == form::whole;
+        words.insert(words.begin(), whole ? text_ : digest_);
+        request.push_range(whole ? "EVAL" : "EVALSHA", words);
     }
     [[nodiscard]] const std::string& digest() const noexcept { return digest_; }
     [[nodiscard]] std::string_view text() const noexcept { return text_; }
@@ -70,6 +78,8 @@ struct scripts
     script purge;
     script release_members;
     script extend_or_release_members;
+    script enter_group;
+    script leave_group;
 
     /// \param sharded whether the scripts publish their messages by SPUBLISH
     [[nodiscard]] static const scripts& get(bool sharded = false);

@@ -14,10 +14,6 @@
 
 namespace colock::testing {
 
-/// Capabilities of an adapter for a Redis Cluster.
-inline constexpr capabilities redis_cluster_capabilities{
-    .shared = true, .semaphore = true, .no_ttl = true, .fence = true, .list = true, .events = true, .tickets = true};
-
 /// Runs a Redis Cluster. At the start, the nodes 0, 1 and 2 are masters, and the nodes 3, 4 and 5 their replicas.
 class redis_cluster
 {

@@ -20,7 +20,7 @@ testing::redis_cluster& shared_cluster()
 
 const registration redis_cluster_backend({
     .name = "redis_cluster",
-    .capabilities = testing::redis_cluster_capabilities,
+    .capabilities = testing::redis_capabilities,
     .make_environment = in_real_time([](asio::io_context& io) -> adapter_maker {
         for (std::size_t i = 0; i < testing::redis_cluster::masters; ++i)
             shared_cluster().node(i)({"FLUSHALL"});

@@ -77,7 +77,7 @@ private:
 
 const remote_registration redis_cluster_over_link({
     .name = "redis_cluster",
-    .capabilities = testing::redis_cluster_capabilities,
+    .capabilities = testing::redis_capabilities,
     .make_environment = [](asio::io_context& io) { return std::make_unique<redis_cluster_behind_link>(io); },
 });
 

@@ -61,6 +61,21 @@ BOOST_AUTO_TEST_CASE(one_key_shared_keys_and_more_than_64_keys_are_acquired_one_
     env.check_clean();
 }
 
+/// A cluster grants only locks of one slot in one step.
+BOOST_AUTO_TEST_CASE(keys_that_the_backend_cannot_grant_together_are_acquired_one_by_one)
+{
+    virtual_fixture env(backend_kind::scripted);
+    env.script->next(operation::create_all, step::fail(errc::unsupported, "different servers"));
+    auto group = env.run(env.locker->try_acquire_all({"b", "a"}));
+    BOOST_TEST_REQUIRE(group.has_value());
+    expect(attempts(*env.script), {"a,b", "a", "b"});
+    const auto stats = env.locker->stats();
+    BOOST_TEST(stats.attempts == 2U);
+    BOOST_TEST(stats.retries == 0U);
+    env.run(group->release());
+    env.check_clean();
+}
+
 BOOST_AUTO_TEST_CASE(refused_attempt_in_one_step_is_continued_one_by_one)
 {
     for (const bool fifo : {true, false}) {
