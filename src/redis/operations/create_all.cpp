@@ -51,7 +51,7 @@ private:
 
     void push(boost::redis::request& request, script::form form) override
     {
-        const auto& all = scripts::get();
+        const auto& all = owner().publishing_scripts();
         switch (step_) {
         case step::take:
             if (raises_counter)

@@ -30,8 +30,9 @@ constexpr std::size_t token_size = token_text::size();
 /// \param members each is a token followed by the key of its lock
 /// \param index name of the index, or empty if the script does not maintain it
 /// \param what check, release or extend
-void push_script(boost::redis::request& request, script::form form, std::span<const std::string> members,
-    const std::string& index, std::string_view what, std::chrono::milliseconds ttl)
+void push_script(boost::redis::request& request, const script& script, script::form form,
+    std::span<const std::string> members, const std::string& index, std::string_view what,
+    std::chrono::milliseconds ttl)
 {
     std::vector<std::string> words{std::to_string(members.size() + (index.empty() ? 0 : 1))};
     std::ranges::transform(
@@ -42,7 +43,7 @@ void push_script(boost::redis::request& request, script::form form, std::span<co
     words.push_back(std::to_string(ttl.count()));
     std::ranges::transform(
         members, std::back_inserter(words), [](const auto& each) { return each.substr(0, token_size); });
-    scripts::get().extend_or_release_members.push_words(request, form, std::move(words));
+    script.push_words(request, form, std::move(words));
 }
 
 /// Runs the script for one member of a group, in a cluster.
@@ -61,9 +62,15 @@ public:
     [[nodiscard]] bool needs_replicas() const noexcept override { return what_ == "extend"; }
 
 private:
+    [[nodiscard]] std::string_view published_key() const noexcept override
+    {
+        const auto key = std::string_view(member_).substr(token_size + config().prefix.size());
+        return what_ == "release" ? key : std::string_view();
+    }
     void push(boost::redis::request& request, script::form form) override
     {
-        push_script(request, form, {&member_, 1}, {}, what_, ttl_);
+        push_script(
+            request, owner().publishing_scripts().extend_or_release_members, form, {&member_, 1}, {}, what_, ttl_);
     }
     void answered() override
     {
@@ -122,7 +129,8 @@ private:
             scripts::get().enter_group.push_words(request, form, std::move(words));
             return;
         }
-        push_script(request, form, batch(), index_, what(), ttl_);
+        push_script(
+            request, owner().publishing_scripts().extend_or_release_members, form, batch(), index_, what(), ttl_);
     }
 
     [[nodiscard]] std::string_view what() const noexcept

@@ -17,6 +17,16 @@ local function is_refusal(answer)
 end
 )lua";
 
+// Takes the place of PUBLISH on a node with sharded channels. A message costs several times as much as the question
+// whether a client of this node is subscribed. No client of another node is.
+inline constexpr std::string_view publish_to_shard = R"lua(
+local function publish(channel, message)
+    local count = redis.pcall('PUBSUB', 'SHARDNUMSUB', channel)
+    if count[2] == 0 then return 0 end
+    return redis.pcall('SPUBLISH', channel, message)
+end
+)lua";
+
 // Prepended to each script that may meet foreign values.
 // holder: pattern of the stored value of an exclusive holder. It consists of 32 digits of token, 11 digits of time and
 // four texts with NULs between them.

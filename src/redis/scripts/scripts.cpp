@@ -44,7 +44,10 @@ scripts make_scripts(bool sharded)
     const auto join = [sharded](const auto&... texts) {
         std::string whole;
         (whole += ... += texts);
-        return script(sharded ? boost::replace_all_copy(whole, "'PUBLISH'", "'SPUBLISH'") : std::move(whole));
+        constexpr std::string_view publishes = "redis.pcall('PUBLISH', ";
+        if (sharded && whole.find(publishes) != whole.npos)
+            whole = std::string(lua::publish_to_shard) + boost::replace_all_copy(whole, publishes, "publish(");
+        return script(std::move(whole));
     };
     const auto form_functions = std::string(lua::refusal_function) += lua::form_functions;
     const auto group_functions = form_functions + std::string(lua::group_functions);
