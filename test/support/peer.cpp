@@ -9,7 +9,6 @@
 #include <boost/asio/use_awaitable.hpp>
 #include <boost/asio/write.hpp>
 
-#include <algorithm>
 #include <list>
 #include <utility>
 
@@ -31,20 +30,13 @@ asio::awaitable<bool> peer::talk::hear()
 
 asio::awaitable<bool> peer::talk::hear(std::string_view word)
 {
-    co_return !(co_await hear_one_of({word})).empty();
-}
-
-asio::awaitable<std::string_view> peer::talk::hear_one_of(std::vector<std::string_view> words)
-{
     for (;;) {
-        const auto position = [this](std::string_view word) { return heard_.find(word); };
-        const auto first = std::ranges::min(words, {}, position);
-        if (const auto at = position(first); at != std::string::npos) {
-            heard_.erase(0, at + first.size());
-            co_return first;
+        if (const auto at = heard_.find(word); at != std::string::npos) {
+            heard_.erase(0, at + word.size());
+            co_return true;
         }
         if (!co_await hear())
-            co_return std::string_view();
+            co_return false;
     }
 }
 

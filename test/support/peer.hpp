@@ -11,7 +11,6 @@
 #include <memory>
 #include <string>
 #include <string_view>
-#include <vector>
 
 namespace colock::testing {
 
@@ -32,8 +31,6 @@ public:
         /// Reads until `word` has arrived, and removes the text up to and including `word`. Returns false at the end of
         /// the stream.
         asio::awaitable<bool> hear(std::string_view word);
-        /// The same for the first of several words. Returns that word, or an empty text at the end of the stream.
-        asio::awaitable<std::string_view> hear_one_of(std::vector<std::string_view> words);
         /// Reads and removes this number of bytes. Returns an empty text at the end of the stream.
         asio::awaitable<std::string> hear_bytes(std::size_t count);
         asio::awaitable<void> say(std::string_view text);

@@ -25,11 +25,13 @@ void pending_releases::add(lock_record& record)
     record.release_state().retries.on_request(record.operation_start(), record.ttl());
     intrusive_ptr_add_ref(&record);
     ending_.push_back(record);
+    ++size_;
 }
 
 void pending_releases::remove(lock_record& record, deferred_actions& actions)
 {
     ending_.erase(ending_.iterator_to(record));
+    --size_;
     actions.removed.push_back(record);
     if (ending_.empty()) {
         actions.kept_core = std::move(kept_);

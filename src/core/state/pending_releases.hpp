@@ -43,8 +43,7 @@ public:
     const std::vector<std::string>& give_up_and_list_keys(deferred_actions& actions);
 
     [[nodiscard]] bool empty() const noexcept { return ending_.empty(); }
-    /// Counts the claims one by one.
-    [[nodiscard]] std::size_t size() const noexcept { return ending_.size(); }
+    [[nodiscard]] std::size_t size() const noexcept { return size_; }
 
 private:
     /// Whether `calls_in_flight` counts the claim.
@@ -56,6 +55,7 @@ private:
     std::shared_ptr<core> kept_;
     /// The list owns a reference to each of its members.
     record_list ending_;
+    std::size_t size_ = 0;
     /// Keys of the claims that shutdowns have given up.
     std::vector<std::string> given_up_keys_;
 };

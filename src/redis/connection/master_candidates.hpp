@@ -24,11 +24,6 @@ public:
     /// Stores why a Sentinel has named no address.
     void add_failure(std::size_t sentinel, failure_ptr failure);
 
-    /// Returns whether the Sentinel has neither answered nor failed.
-    [[nodiscard]] bool is_awaited(std::size_t sentinel) const noexcept
-    {
-        return !sentinels_[sentinel].address && !sentinels_[sentinel].failure;
-    }
     /// Returns whether an address may be tried: more than half of all Sentinels name the same one, or each has answered
     /// or failed. A few answers are not enough: the first of them may be that of a Sentinel that was cut off.
     [[nodiscard]] bool is_decided() const noexcept;

@@ -12,63 +12,32 @@
 
 namespace colock::inline v0::redis::detail {
 
-sentinel_search::sentinel_search(
-    connection_factory& factory, const settings& config, handler on_address, std::function<void()> on_switch)
-    : factory_(factory), config_(config), handler_(std::move(on_address)), on_switch_(std::move(on_switch)),
-      connections_(config.location.hosts.size()), candidates_(config.location.hosts.size())
+sentinel_search::sentinel_search(connection_factory& factory, const settings& config, handler on_address)
+    : factory_(factory), config_(config), handler_(std::move(on_address)), connections_(config.location.hosts.size()),
+      candidates_(config.location.hosts.size())
 {
 }
 
 void sentinel_search::start()
 {
-    candidates_ = master_candidates(connections_.size());
-    server_failures_.clear();
-    ask_all();
-}
-
-void sentinel_search::ask_all()
-{
-    is_requested_ = true;
-    ++round_;
     for (std::size_t index = 0; index < connections_.size(); ++index)
-        ask(index);
+        query(index);
 }
 
-void sentinel_search::ask(std::size_t index)
-{
-    const bool is_new = !connections_[index];
-    if (is_new)
-        connect(index);
-    const auto connection = connections_[index];
-    boost::redis::request commands;
-    if (is_new)
-        push_hello(commands, config_.sentinel_user, config_.sentinel_password, {});
-    commands.push("SENTINEL", "GET-MASTER-ADDR-BY-NAME", config_.location.master);
-    if (is_new) {
-        // The driver expects no reply to SUBSCRIBE. It takes the error of a refused one for the reply to PING.
-        commands.push("SUBSCRIBE", "+switch-master");
-        commands.push("PING");
-    }
-    connection->exec(std::move(commands),
-        [self = shared_from_this(), connection, index, is_new, round = round_](const reply_list& replies) {
-            if (self->connections_[index] != connection)
-                return;
-            if (is_new && (replies.front().is_error() || replies.back().is_error()))
-                self->disconnect(index);
-            else if (is_new) {
-                connection->note_established();
-                self->listen(connection);
-            }
-            if (self->round_ != round)
-                return;
-            self->on_reply(index, replies);
-            self->deliver();
-        });
-}
-
-void sentinel_search::connect(std::size_t index)
+void sentinel_search::query(std::size_t index)
 {
     const auto connection = connections_[index] = factory_.make(config_.location.hosts[index]);
+    boost::redis::request commands;
+    push_hello(commands, config_.sentinel_user, config_.sentinel_password, {});
+    commands.push("SENTINEL", "GET-MASTER-ADDR-BY-NAME", config_.location.master);
+    connection->exec(std::move(commands), [self = shared_from_this(), connection, index](const reply_list& replies) {
+        if (self->connections_[index] == connection) {
+            self->on_reply(index, replies);
+            self->factory_.drop(self->connections_[index]);
+            self->deliver();
+        }
+        connection->close();
+    });
     connection->run([self = shared_from_this(), connection, index](const error_code& error) {
         // The driver may still hold requests that wait for a connection. Closing ends them.
         connection->close();
@@ -77,30 +46,14 @@ void sentinel_search::connect(std::size_t index)
     });
 }
 
-void sentinel_search::listen(const std::shared_ptr<server_connection>& connection)
-{
-    connection->receive([self = shared_from_this(), connection](const error_code& error) {
-        if (error)
-            return;
-        const auto texts = std::exchange(connection->received().texts, {});
-        connection->received().messages.clear();
-        const auto start = self->config_.location.master + ' ';
-        self->listen(connection);
-        if (self->on_switch_ && std::ranges::any_of(texts, [&](const auto& each) { return each.starts_with(start); }))
-            self->on_switch_();
-    });
-}
-
 void sentinel_search::on_reply(std::size_t index, const reply_list& replies)
 {
     const auto name = to_text(config_.location.hosts[index]);
-    // The first request of a connection has other commands around the question.
-    const auto& address = replies.size() > 1 ? replies[1] : replies[0];
-    if (address.is(reply::kind::array) && address.items.size() == 2) {
+    if (const auto& address = replies[1]; address.is(reply::kind::array) && address.items.size() == 2) {
         candidates_.add_address(index, {address.at(0).text, address.at(1).text});
         return;
     }
-    const auto& error = replies[0].is_error() ? replies[0] : address;
+    const auto& error = replies[0].is_error() ? replies[0] : replies[1];
     if (!error.is_error()) {
         candidates_.add_failure(index, make_failure(errc::unavailable, name + " does not know the name"));
         return;
@@ -119,18 +72,9 @@ void sentinel_search::connection_ended(std::size_t index, const error_code& erro
     auto failure = lost_connection(to_text(config_.location.hosts[index]), error);
     if (const auto certificate_failure = connections_[index]->certificate_failure(error))
         failure = make_failure(errc::unavailable, certificate_failure->detail, certificate_failure->cause);
-    disconnect(index);
-    if (!candidates_.is_awaited(index))
-        return;
+    factory_.drop(connections_[index]);
     candidates_.add_failure(index, std::move(failure));
     deliver();
-}
-
-void sentinel_search::disconnect(std::size_t index)
-{
-    if (connections_[index])
-        connections_[index]->close();
-    factory_.drop(connections_[index]);
 }
 
 void sentinel_search::request_next(failure_ptr failure)
@@ -142,8 +86,10 @@ void sentinel_search::request_next(failure_ptr failure)
 
 void sentinel_search::confirm(const endpoint& current)
 {
+    close_connections();
     candidates_.begin_again(current);
-    ask_all();
+    is_requested_ = true;
+    start();
 }
 
 void sentinel_search::deliver()
@@ -193,9 +139,16 @@ failure_ptr sentinel_search::join_server_failures() const
 void sentinel_search::stop()
 {
     handler_ = nullptr;
-    on_switch_ = nullptr;
-    for (std::size_t index = 0; index < connections_.size(); ++index)
-        disconnect(index);
+    close_connections();
+}
+
+void sentinel_search::close_connections()
+{
+    for (auto& each : connections_) {
+        if (each)
+            each->close();
+        factory_.drop(each);
+    }
 }
 
 } // namespace colock::inline v0::redis::detail

@@ -9,6 +9,8 @@
 
 #include <boost/asio/error.hpp>
 
+#include <new>
+
 namespace colock::inline v0::redis::detail {
 
 session::session(const asio::any_io_executor& strand, remote::client_base& owner, const settings& config,
@@ -37,8 +39,7 @@ remote::coroutine session::run()
     const auto& location = config_.location;
     server_ = location.master.empty() && location.socket_path.empty() ? location.hosts.front() : endpoint{};
     if (!location.master.empty()) {
-        if (!search_)
-            make_search();
+        make_search();
         co_await find_master([search = search_] { search->start(); });
     }
 
@@ -68,6 +69,7 @@ remote::coroutine session::run()
         drop_connection();
     }
     drop_search();
+    stop_watch();
 
     // 3. Report that the connection is ready. The coroutine is resumed when the connection has ended.
     plan().note_accepted();
@@ -96,21 +98,12 @@ failure_ptr session::read_tls_files()
 void session::make_search()
 {
     search_ = std::make_shared<sentinel_search>(
-        factory_, config_,
-        [self = owner_.keep(*this)](const endpoint& master, const failure_ptr& failure) {
+        factory_, config_, [self = owner_.keep(*this)](const endpoint& master, const failure_ptr& failure) {
             if (!failure)
                 self->server_ = master;
             self->not_found_ = failure;
             self->suspension_.resume();
-        },
-        [self = owner_.keep(*this)] { self->on_switch(); });
-}
-
-void session::on_switch()
-{
-    if (plan().current() == remote::connection_plan::phase::connecting)
-        fail_to_connect(make_failure(errc::unavailable, "the Sentinels have announced another master"));
-    end_back_off();
+        });
 }
 
 remote::coroutine session::find_master(std::function<void()> start_query)
@@ -261,14 +254,43 @@ void session::give_up()
 
 void session::disconnect()
 {
-    disconnect_for_retry();
-    drop_search();
+    end_run();
+    stop_watch();
 }
 
 void session::disconnect_for_retry()
 {
+    end_run();
+    if (config_.location.master.empty())
+        return;
+    try {
+        if (!watch_)
+            watch_ = std::make_shared<sentinel_watch>(factory_, config_,
+                [self = owner_.keep(*this)](const endpoint& old_master) { self->on_switch(old_master); });
+        watch_->start();
+    } catch (const std::bad_alloc&) {
+        // The new master is found after the back-off.
+    }
+}
+
+void session::on_switch(const endpoint& old_master)
+{
+    if (plan().current() == remote::connection_plan::phase::connecting && server_ == old_master)
+        fail_to_connect(make_failure(errc::unavailable, "the Sentinels have replaced " + to_text(old_master)));
+    end_back_off();
+}
+
+void session::stop_watch()
+{
+    if (const auto old = std::exchange(watch_, nullptr))
+        old->stop();
+}
+
+void session::end_run()
+{
     run_ = {};
     authentication_.stop();
+    drop_search();
     drop_connection();
 }
 

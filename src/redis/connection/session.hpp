@@ -4,6 +4,7 @@
 #include "redis/connection/authentication.hpp"
 #include "redis/connection/connection_factory.hpp"
 #include "redis/connection/sentinel_search.hpp"
+#include "redis/connection/sentinel_watch.hpp"
 #include "redis/reply.hpp"
 #include "redis/scripts/fence_anchor.hpp"
 #include "remote/requests/connection_loop.hpp"
@@ -58,7 +59,7 @@ public:
 private:
     void connect() override;
     void disconnect() override;
-    /// Keeps the search, which learns of a new master during the back-off.
+    /// Also listens to the Sentinels, until there is a connection.
     void disconnect_for_retry() override;
     [[nodiscard]] std::string address() const override;
 
@@ -77,8 +78,11 @@ private:
     [[nodiscard]] remote::coroutine prepare(failure_ptr& failure);
     [[nodiscard]] failure_ptr read_tls_files();
     void make_search();
-    /// Called when the Sentinels have announced another master: tries to connect at once.
-    void on_switch();
+    /// Tries to connect at once, because the Sentinels have announced another master.
+    void on_switch(const endpoint& old_master);
+    void stop_watch();
+    /// Destroys the coroutine, and drops what it uses.
+    void end_run();
     void make_connection();
     void send(boost::redis::request commands);
     [[nodiscard]] failure_ptr end_failure();
@@ -102,6 +106,8 @@ private:
     std::atomic<bool>& replicas_seen_;
     authentication authentication_;
     std::shared_ptr<sentinel_search> search_;
+    /// Not null if the URL names Sentinels, and the last attempt to connect has failed or the connection was lost.
+    std::shared_ptr<sentinel_watch> watch_;
     std::shared_ptr<server_connection> connection_;
     endpoint server_;
     remote::lost_requests::identity identity_;

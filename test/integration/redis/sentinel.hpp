@@ -36,7 +36,12 @@ class sentinel
 {
 public:
     explicit sentinel(std::uint16_t first)
-        : master(first), speaks_(io_, [this](peer::talk& with) { return serve(with); }), thread_([this] { io_.run(); })
+        : master(first), speaks_(io_,
+                             [this](peer::talk& with) -> asio::awaitable<void> {
+                                 while (co_await with.hear("GET-MASTER-ADDR-BY-NAME"))
+                                     co_await with.say(answer());
+                             }),
+          thread_([this] { io_.run(); })
     {
     }
     ~sentinel()
@@ -53,24 +58,13 @@ public:
     std::atomic<std::uint16_t> master;
 
 private:
-    asio::awaitable<void> serve(peer::talk& with)
-    {
-        for (;;) {
-            const auto command = co_await with.hear_one_of({"HELLO", "GET-MASTER-ADDR-BY-NAME", "PING"});
-            if (command.empty())
-                co_return;
-            co_await with.say(command == "HELLO" ? hello : command == "PING" ? "+PONG\r\n" : answer());
-        }
-    }
-
-    static inline const std::string hello = "%1\r\n$4\r\nrole\r\n$8\r\nsentinel\r\n";
-
     [[nodiscard]] std::string answer() const
     {
         const auto port = std::to_string(master);
+        const std::string hello = "%1\r\n$4\r\nrole\r\n$8\r\nsentinel\r\n";
         if (port == "0")
-            return "_\r\n";
-        return "*2\r\n$9\r\n127.0.0.1\r\n$" + std::to_string(port.size()) + "\r\n" + port + "\r\n";
+            return hello + "_\r\n";
+        return hello + "*2\r\n$9\r\n127.0.0.1\r\n$" + std::to_string(port.size()) + "\r\n" + port + "\r\n";
     }
 
     asio::io_context io_;
