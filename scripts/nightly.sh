@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
 # Runs the checks that take too long for every change: clang-tidy on the sources that changed last; the library with
 # each file compiled by itself; the simulator with defects, and for longer; the MongoDB tests under TSan and with other
-# servers; the contract over a network under ASan and TSan; searches for violations by scripts/prove.sh; artificial
-# faults that the tests have to notice; memory and descriptors over many pairs; each fuzzer for five minutes; the
-# commands of .devcontainer; the demo, all tests and each way to install colock in a minimal Debian 12 and 13; and the
-# tests with Debian 13's newer Boost.
+# servers; the Redis Cluster tests with newer servers; the contract over a network under ASan and TSan; searches for
+# violations by scripts/prove.sh; artificial faults that the tests have to notice; memory and descriptors over many
+# pairs; each fuzzer for five minutes; the commands of .devcontainer; the demo, all tests and each way to install colock
+# in a minimal Debian 12 and 13; and the tests with Debian 13's newer Boost.
 #
 #   scripts/nightly.sh
 #
@@ -48,6 +48,18 @@ scripts/build.sh release colock_test_mongo
 echo "nightly: the contract and MongoDB tests with FerretDB"
 scripts/build.sh release colock_test_contract colock_test_mongo
 scripts/servers.sh run ferretdb -- ctest --preset release --tests-regex '^(contract|mongo)[.]'
+
+# scripts/test.sh uses the server of the system.
+scripts/setup.sh redis8 valkey8 valkey9
+scripts/build.sh release colock_test_redis_cluster
+for program in redis8 valkey8 valkey9; do
+    echo "nightly: the Redis Cluster tests with $program"
+    (
+        . scripts/environment.sh
+        [ ! -x "$colock_cache/$program/redis-server" ] ||
+            scripts/servers.sh run "$program" -- ctest --preset release --tests-regex '^redis_cluster[.]'
+    )
+done
 
 for sabotage in blind_release always_granted repeated_fence late_break early_expiry unreported_create reused_ticket \
     early_release unraised_fence first_sentinel; do

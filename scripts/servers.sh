@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Runs a command while the named servers run.
 #
-#   scripts/servers.sh run [redis|redis_cluster|zookeeper|mongodb|mongodb_native|ferretdb]... -- COMMAND...
+#   scripts/servers.sh run [redis8|valkey8|valkey9] [redis|redis_cluster|zookeeper|mongodb|mongodb_native|ferretdb]... \
+#       -- COMMAND...
 #
 # Each named server is a child process of this script, on a free port of 127.0.0.1, with its files in a temporary
 # folder. The servers are stopped when the command ends. If the address of a server is in the environment already, that
@@ -18,6 +19,9 @@
 # The same variable with the suffix _ID is the id of the server's process, and with the suffix _FOLDER the folder of its
 # files, if this script started the server. A server that is named twice is started twice. The second address is in
 # COLOCK_TEST_REDIS_2, and so on.
+#
+# redis8, valkey8 and valkey9 name no server, but the program of all Redis servers of the run, in COLOCK_REDIS_SERVER.
+# scripts/setup.sh unpacks these programs. Without them, the redis-server of the system is used.
 #
 # Tests that stop or damage servers start their own. For such tests the script exports:
 #
@@ -43,12 +47,14 @@ fail() {
     exit 1
 }
 
-usage='usage: scripts/servers.sh run [redis|redis_cluster|zookeeper|mongodb|mongodb_native|ferretdb]... -- COMMAND...'
+usage='usage: scripts/servers.sh run [redis8|valkey8|valkey9] [redis|redis_cluster|zookeeper|mongodb|mongodb_native|ferretdb]... -- COMMAND...'
 [ "${1:-}" = run ] || fail "$usage"
 shift
 servers=()
+program=
 while [ $# -gt 0 ] && [ "$1" != -- ]; do
     case $1 in
+    redis8 | valkey8 | valkey9) program=$1 ;;
     redis | redis_cluster | zookeeper | mongodb | mongodb_native | ferretdb) servers+=("$1") ;;
     *) fail "unknown server '$1'; $usage" ;;
     esac
@@ -57,7 +63,11 @@ done
 [ $# -gt 1 ] || fail "$usage"
 shift
 
-"$colock_root/scripts/setup.sh" servers
+"$colock_root/scripts/setup.sh" servers ${program:+"$program"}
+if [ -n "$program" ]; then
+    COLOCK_REDIS_SERVER=$colock_cache/$program/redis-server
+    [ -x "$COLOCK_REDIS_SERVER" ] || fail "$program is not installed"
+fi
 export COLOCK_REDIS_SERVER=${COLOCK_REDIS_SERVER:-$(command -v redis-server || echo "$colock_redis_server")}
 export COLOCK_TOXIPROXY=${COLOCK_TOXIPROXY:-$colock_toxiproxy}
 export COLOCK_CURATOR_CLASSES=${COLOCK_CURATOR_CLASSES:-$colock_curator_classes}

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # Installs the tools and libraries that colock is built and tested with. If everything is installed, ends at once.
 #
-#   scripts/setup.sh [build|sanitizers|coverage|tidy|format|debootstrap|servers|zookeeper|mongodb|mongodb_native|
-#                    ferretdb|peers|prometheus|conan|docs]...
+#   scripts/setup.sh [build|sanitizers|coverage|tidy|format|debootstrap|servers|redis8|valkey8|valkey9|zookeeper|
+#                    mongodb|mongodb_native|ferretdb|peers|prometheus|conan|docs]...
 #
 # Without a name: build.
 #
@@ -86,28 +86,38 @@ boost_is_found() {
     cmake -S "$probe" -B "$probe/build" -G Ninja >/dev/null 2>&1
 }
 
-# Debian's trixie-backports contains Boost 1.92. The packages are unpacked, not installed, and the configuration of apt
-# is not changed.
+# use_archive ARCHIVE SUITE: prepares an apt configuration for this suite, in the array private_apt. The configuration of
+# the system's apt is not changed, and none of its packages count as installed.
+use_archive() {
+    local apt=$scratch/apt
+    rm -rf "$apt"
+    mkdir -p "$apt"/{lists,cache/archives}/partial "$apt/none"
+    : >"$apt/status"
+    echo "deb [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] $1 $2 main" >"$apt/sources.list"
+    private_apt=(apt-get
+        -o Dir::Etc::SourceList="$apt/sources.list" -o Dir::Etc::SourceParts="$apt/none"
+        -o Dir::Etc::Preferences="$apt/none/none" -o Dir::Etc::PreferencesParts="$apt/none"
+        -o Dir::State::Lists="$apt/lists" -o Dir::State::Status="$apt/status" -o Dir::Cache="$apt/cache"
+        -o APT::Sandbox::User="$(id -un)"
+    )
+    "${private_apt[@]}" update -q >"$log" 2>&1
+}
+
+# Debian's trixie-backports contains Boost 1.92. The packages are unpacked, not installed.
 fetch_boost() {
-    local archive archives apt=$scratch/apt unpacked=$scratch/unpacked
+    local archive archives packages=$scratch/packages unpacked=$scratch/unpacked
     archives=$(colock_debian_archives)
     [ -n "$archives" ] || fail "apt has no archive of Debian's main packages, so Boost $boost_version cannot be installed; set Boost_DIR"
 
-    mkdir -p "$apt"/{lists,cache/archives}/partial "$apt/none" "$apt/packages" "$unpacked"
-    local private=(
-        -o Dir::Etc::SourceList="$apt/sources.list" -o Dir::Etc::SourceParts="$apt/none"
-        -o Dir::Etc::Preferences="$apt/none/none" -o Dir::Etc::PreferencesParts="$apt/none"
-        -o Dir::State::Lists="$apt/lists" -o Dir::Cache="$apt/cache" -o APT::Sandbox::User="$(id -un)"
-    )
+    mkdir -p "$packages" "$unpacked"
     local wanted=("libboost$boost_version-dev" "libboost-context$boost_version-dev" "libboost-context$boost_version.0"
         "libboost-program-options$boost_version-dev" "libboost-container$boost_version-dev")
 
     say "fetching Boost $boost_version into $colock_cache"
     for archive in $archives; do
-        echo "deb [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] $archive trixie-backports main" >"$apt/sources.list"
-        if apt-get "${private[@]}" update -q >"$log" 2>&1 &&
-            (cd "$apt/packages" && apt-get "${private[@]}" download -q "${wanted[@]}") >>"$log" 2>&1; then
-            for package in "$apt"/packages/*.deb; do
+        if use_archive "$archive" trixie-backports &&
+            (cd "$packages" && "${private_apt[@]}" download -q "${wanted[@]}") >>"$log" 2>&1; then
+            for package in "$packages"/*.deb; do
                 dpkg -x "$package" "$unpacked"
             done
             mkdir -p "$colock_cache"
@@ -219,6 +229,47 @@ setup_servers() {
         mv "$scratch/toxiproxy" "$(dirname "$colock_toxiproxy")"
     fi
     say "servers: ready"
+}
+
+# Installs newer servers of Redis's protocol. If one cannot be installed, its tests are skipped.
+setup_redis8() { install_redis redis8 trixie redis; }
+setup_valkey8() { install_redis valkey8 trixie valkey; }
+setup_valkey9() { install_redis valkey9 sid valkey; }
+
+# install_redis KIND SUITE PROGRAM: unpacks a server of another Debian with all libraries that it needs
+#
+# The program is a script, because these libraries need a loader of the same version.
+install_redis() {
+    local folder=$colock_cache/$1 unpacked=$scratch/$1 version=${1//[^0-9]/} archive package reported
+    [ -x "$folder/redis-server" ] && say "$1: ready" && return 0
+    [ -n "$debian" ] || { say "$1: not installed (needs Debian 12 or 13); its tests are skipped"; return 0; }
+    say "unpacking ${1%"$version"} $version into $folder"
+    for archive in $(colock_debian_archives); do
+        use_archive "$archive" "$2" &&
+            "${private_apt[@]}" install -y -q --download-only --no-install-recommends "$3-tools" >>"$log" 2>&1 || continue
+        mkdir -p "$unpacked"
+        for package in "$scratch"/apt/cache/archives/{lib,zlib,"$3-tools"}*.deb; do
+            dpkg -x "$package" "$unpacked/root"
+        done
+        # The server is also the program that checks files, depending on its name.
+        ln -sf "$3-check-rdb" "$unpacked/root/usr/bin/$3-server"
+        (
+            cd "$unpacked/root"
+            # shellcheck disable=SC2016 # expanded in the script that is written
+            printf '%s\n' '#!/bin/sh' "# Runs the server with its own loader and libraries." \
+                'root=$(cd "$(dirname "$(readlink -f "$0")")" && pwd)/root' \
+                'exec "$root/'"$(compgen -G 'usr/lib*/ld-linux-*.so.*' | head -n 1)"'" \
+    --library-path "$root/'"$(dirname usr/lib/*/libjemalloc.so.2)"'" "$root/usr/bin/'"$3-server"'" "$@"'
+        ) >"$unpacked/redis-server"
+        chmod +x "$unpacked/redis-server"
+        reported=$("$unpacked/redis-server" --version 2>>"$log" || true)
+        [[ $reported = *" v=$version."* ]] || { echo "this is ${reported:-no server}" >>"$log"; continue; }
+        rm -rf "$folder"
+        mv "$unpacked" "$folder"
+        say "$1: ready"
+        return 0
+    done
+    say "$1: not installed ($(grep . "$log" | tail -n 1)); its tests are skipped"
 }
 
 setup_zookeeper() {
@@ -443,9 +494,9 @@ log=$scratch/log
 [ $# -gt 0 ] || set -- build
 for part; do
     case $part in
-    build | sanitizers | coverage | tidy | format | debootstrap | servers | zookeeper | mongodb | mongodb_native | \
-        ferretdb | peers | prometheus | conan | docs) ;;
-    *) fail "unknown part '$part'; known: build, sanitizers, coverage, tidy, format, debootstrap, servers, zookeeper, mongodb, mongodb_native, ferretdb, peers, prometheus, conan, docs" ;;
+    build | sanitizers | coverage | tidy | format | debootstrap | servers | redis8 | valkey8 | valkey9 | zookeeper | \
+        mongodb | mongodb_native | ferretdb | peers | prometheus | conan | docs) ;;
+    *) fail "unknown part '$part'; known: build, sanitizers, coverage, tidy, format, debootstrap, servers, redis8, valkey8, valkey9, zookeeper, mongodb, mongodb_native, ferretdb, peers, prometheus, conan, docs" ;;
     esac
 done
 for part; do "setup_$part"; done
