@@ -1,13 +1,13 @@
 # Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #
-# redis_py.py REDIS_PORT: implements the protocol that speak.js describes.
+# redis_py.py REDIS_PORT server|cluster: implements the protocol that speak.js describes.
 import sys
 import time
 
-from redis import Redis
+from redis import Redis, RedisCluster
 from redis.exceptions import LockNotOwnedError
 
-client = Redis(host="127.0.0.1", port=int(sys.argv[1]))
+client = (RedisCluster if sys.argv[2] == "cluster" else Redis)(host="127.0.0.1", port=int(sys.argv[1]))
 held = None
 
 

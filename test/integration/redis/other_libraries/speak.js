@@ -1,7 +1,7 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 'use strict';
 
-// node LIBRARY.js REDIS_PORT MODULES
+// node LIBRARY.js REDIS_PORT server|cluster MODULES
 //
 // Executes the commands of the test, one per line, and answers each with a line:
 //
@@ -17,10 +17,11 @@ const readline = require('node:readline');
 const { setTimeout: pause } = require('node:timers/promises');
 const { pathToFileURL } = require('node:url');
 
-const [port, modules] = process.argv.slice(2);
+const [port, kind, modules] = process.argv.slice(2);
 const installed = createRequire(path.resolve(modules, 'package.json'));
-const { Redis } = installed('ioredis');
-const client = new Redis({ host: '127.0.0.1', port: Number(port) });
+const { Cluster, Redis } = installed('ioredis');
+const address = { host: '127.0.0.1', port: Number(port) };
+const client = kind === 'cluster' ? new Cluster([address]) : new Redis(address);
 
 exports.client = client;
 exports.requireModule = (name) => installed(name);
