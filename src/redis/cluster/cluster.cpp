@@ -282,6 +282,13 @@ void cluster::on_timer()
         note_blocked();
 }
 
+void cluster::cancel_timer() noexcept
+{
+    is_timer_armed_ = false;
+    if (timer_)
+        timer_->cancel();
+}
+
 // The end.
 
 void cluster::close(lease_clock::duration deadline, completion<close_outcome> done)
@@ -299,9 +306,12 @@ void cluster::close(lease_clock::duration deadline, completion<close_outcome> do
     }
     const auto left = std::make_shared<open_clients>(all.size(), std::move(done));
     for (const auto& each : all) {
-        each->close(deadline, [left](close_outcome) {
-            if (--left->count == 0)
-                left->done({});
+        each->close(deadline, [self = weak_from_this(), left](close_outcome) {
+            if (--left->count > 0)
+                return;
+            if (const auto kept = self.lock())
+                kept->cancel_timer();
+            left->done({});
         });
     }
 }

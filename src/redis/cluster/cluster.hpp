@@ -79,6 +79,7 @@ private:
     /// Moves operations that were not sent to the owners of their slots.
     void move_waiting();
     void on_timer();
+    void cancel_timer() noexcept;
 
     const std::shared_ptr<client> seed_;
     mutable colock::detail::light_mutex mutex_;

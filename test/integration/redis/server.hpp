@@ -11,6 +11,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <filesystem>
 #include <initializer_list>
 #include <memory>
 #include <string>
@@ -71,6 +72,9 @@ public:
 
     [[nodiscard]] std::uint16_t port() const noexcept { return port_; }
     [[nodiscard]] std::string url() const { return "redis://127.0.0.1:" + std::to_string(port_); }
+
+    /// Folder of the files that the server writes.
+    [[nodiscard]] const std::filesystem::path& folder() const noexcept { return folder_.path(); }
 
     std::string operator()(std::initializer_list<std::string_view> words);
 

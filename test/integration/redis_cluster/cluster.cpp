@@ -4,6 +4,9 @@
 #include "support/sockets.hpp"
 
 #include <algorithm>
+#include <fstream>
+#include <map>
+#include <set>
 #include <sstream>
 #include <stdexcept>
 #include <thread>
@@ -210,6 +213,29 @@ void redis_cluster::wait_until_ok()
                    replication.find("state=online") != replication.npos);
     };
     wait_until([&] { return std::ranges::all_of(nodes_, is_ok) && current_masters().size() == masters; }, "agreement");
+}
+
+void redis_cluster::wait_until_restartable()
+{
+    // Redis 7.0 has no names of shards.
+    const auto stored_shards = [](const redis_server& server) {
+        std::map<std::string, std::string> shards;
+        std::ifstream file(server.folder() / "nodes.conf");
+        for (std::string line; std::getline(file, line);) {
+            const auto begin = line.find("shard-id=");
+            if (begin != line.npos)
+                shards[line.substr(0, line.find(' '))] = line.substr(begin, line.find(' ', begin) - begin);
+        }
+        return shards;
+    };
+    const auto is_same = [&](const auto& each) {
+        const auto shards = stored_shards(*each);
+        std::set<std::string> names;
+        for (const auto& shard : shards)
+            names.insert(shard.second);
+        return shards == stored_shards(node(0)) && (names.empty() || names.size() == masters);
+    };
+    wait_until([&] { return std::ranges::all_of(nodes_, is_same); }, "agreement on the shards");
 }
 
 void redis_cluster::wait_until_promoted(std::size_t number)

@@ -50,6 +50,9 @@ public:
     void fail_over(std::size_t master);
     /// Waits until all nodes run and agree, and each master has a replica.
     void wait_until_ok();
+    /// Waits until the files of all nodes name the same shards. Valkey 8.1.1 writes other names at first, with which it
+    /// refuses to start: https://github.com/valkey-io/valkey/issues/2171
+    void wait_until_restartable();
     /// Waits until the node has been promoted.
     void wait_until_promoted(std::size_t number);
 

@@ -118,6 +118,18 @@ BOOST_AUTO_TEST_CASE(host_of_the_url_that_does_not_answer_is_skipped)
         client.test_driver.grant(driver::exclusive("k" + std::to_string(i)));
 }
 
+BOOST_AUTO_TEST_CASE(close_soon_after_the_first_operation_leaves_no_timer)
+{
+    auto& servers = shared_cluster();
+    client_side client({.url = servers.url()});
+    client.test_driver.grant(driver::exclusive("k"));
+    run_coro(client.io, client.test_driver.backend().close(1s));
+    client.io.restart();
+    client.io.poll();
+    BOOST_TEST(client.io.stopped());
+    client.io.restart();
+}
+
 BOOST_AUTO_TEST_CASE(list_continues_over_all_masters)
 {
     auto& servers = shared_cluster();
@@ -235,6 +247,7 @@ BOOST_AUTO_TEST_CASE(documented_rights_are_sufficient)
 BOOST_AUTO_TEST_CASE(all_masters_may_be_restarted)
 {
     redis_cluster servers(15s, {"--appendonly", "yes", "--appendfsync", "always"});
+    servers.wait_until_restartable();
     client_side client({.url = servers.url()});
     const auto held = driver::exclusive("{a}");
     client.test_driver.grant(held);
