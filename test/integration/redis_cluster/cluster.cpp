@@ -203,6 +203,20 @@ void redis_cluster::move_slot(std::uint16_t slot, std::size_t from, std::size_t 
     finish_move(slot, from, to);
 }
 
+bool redis_cluster::moves_slots_in_one_step()
+{
+    return !node(0)({"CLUSTER", "GETSLOTMIGRATIONS"}).starts_with('-');
+}
+
+void redis_cluster::move_slot_in_one_step(std::string_view key, std::size_t to)
+{
+    const auto slot = std::to_string(slot_of(key));
+    const auto from = owner_of(key);
+    expect_ok(node(from)({"CLUSTER", "MIGRATESLOTS", "SLOTSRANGE", slot, slot, "NODE", id_of(to)}));
+    const auto refers = [&](std::size_t each) { return node(each)({"GET", key}).starts_with("-MOVED"); };
+    wait_until([&] { return refers(from) && !refers(to); }, "migration");
+}
+
 void redis_cluster::wait_until_ok()
 {
     const auto is_ok = [](const auto& each) {

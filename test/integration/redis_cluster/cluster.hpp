@@ -45,6 +45,9 @@ public:
     void begin_move(std::uint16_t slot, std::size_t from, std::size_t to);
     void move_keys(std::uint16_t slot, std::size_t from, std::size_t to);
     void finish_move(std::uint16_t slot, std::size_t from, std::size_t to);
+    /// Whether the servers can move a slot with its keys in one step, as Valkey 9 can.
+    [[nodiscard]] bool moves_slots_in_one_step();
+    void move_slot_in_one_step(std::string_view key, std::size_t to);
 
     /// Lets a replica of the master take over without loss, and waits until it has.
     void fail_over(std::size_t master);

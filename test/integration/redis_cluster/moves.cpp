@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <iostream>
 #include <string>
 #include <thread>
 #include <vector>
@@ -37,6 +38,15 @@ void check(const cluster_load::result& seen)
     BOOST_TEST(seen.low_fences == 0u);
     BOOST_TEST(seen.errors.size() == 0u, (seen.errors.empty() ? "" : seen.errors.front()));
     BOOST_TEST_MESSAGE(seen.grants << " grants, longest acquire " << seen.longest_acquire.count() << " ms");
+}
+
+boost::test_tools::assertion_result moves_in_one_step(boost::unit_test::test_unit_id test)
+{
+    const bool found = redis_cluster().moves_slots_in_one_step();
+    if (!found)
+        std::cout << "skipped: " << boost::unit_test::framework::get(test, boost::unit_test::TUT_ANY).full_name()
+                  << ": the server has no CLUSTER MIGRATESLOTS" << std::endl;
+    return found;
 }
 
 } // namespace
@@ -79,6 +89,26 @@ BOOST_AUTO_TEST_CASE(locks_of_an_open_slot_are_granted_at_once)
     });
     check(seen);
     BOOST_TEST(seen.longest_acquire.count() < 2000);
+}
+
+/// Valkey 9 moves a slot with its keys in one step, without ASK.
+BOOST_AUTO_TEST_CASE(
+    locks_are_held_once_while_slots_move_in_one_step, *boost::unit_test::precondition(moves_in_one_step))
+{
+    redis_cluster servers;
+    cluster_load load(servers.url(), keys_in_six_slots(), 5s);
+    int moves = 0;
+    check(load.run(6s, [&] {
+        const auto ends = std::chrono::steady_clock::now() + 5s;
+        while (std::chrono::steady_clock::now() < ends) {
+            for (const auto* const tag : {"{a}", "{b}", "{c}", "{d}", "{e}", "{f}"}) {
+                servers.move_slot_in_one_step(tag, (servers.owner_of(tag) + 1) % redis_cluster::masters);
+                ++moves;
+            }
+        }
+    }));
+    BOOST_TEST(moves > 6);
+    BOOST_TEST_MESSAGE(moves << " moves");
 }
 
 BOOST_AUTO_TEST_SUITE_END()
