@@ -199,8 +199,12 @@ std::optional<chart> run_redis(const options& settings, report& results)
         measure_redis_waiters(*at, settings, results);
     if (settings.wants("stalls"))
         measure_redis_stalls(*at, settings, results);
-    if (const auto* const cluster = std::getenv("COLOCK_TEST_REDIS_CLUSTER"); cluster && settings.wants("cluster"))
-        measure_redis_cluster(settings, cluster, results);
+    if (const auto* const cluster = std::getenv("COLOCK_TEST_REDIS_CLUSTER"); cluster && settings.wants("cluster")) {
+        if (settings.peers.empty())
+            measure_redis_cluster(settings, cluster, results);
+        else
+            measure_redis_cluster_peers(settings, cluster, results);
+    }
     // This part must run last, because colock locks its mutexes only after the process has started a thread.
     if (settings.wants("threads"))
         measure_redis_threads(settings, stored_value(settings.backend, *at), results);

@@ -65,5 +65,7 @@ void measure_redis_threads(const options& settings, const std::string& value, re
 /// Measures pairs on a cluster and on one server in turn: the CPU time of this process and of the servers per pair.
 /// \param cluster_url the cluster of scripts/redis_cluster.sh
 void measure_redis_cluster(const options& settings, const std::string& cluster_url, report& results);
+/// Measures colock and the programs of other libraries on a cluster, in turn and round by round.
+void measure_redis_cluster_peers(const options& settings, const std::string& cluster_url, report& results);
 
 } // namespace bench

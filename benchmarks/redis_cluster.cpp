@@ -2,12 +2,14 @@
 #include "redis.hpp"
 
 #include "../tools/built_backends.hpp"
+#include "peers.hpp"
 #include "statistics.hpp"
 
 #include <colock/locker.hpp>
 
 #include <boost/asio/io_context.hpp>
 
+#include <algorithm>
 #include <array>
 #include <chrono>
 #include <cstddef>
@@ -117,6 +119,44 @@ void measure_redis_cluster(const options& settings, const std::string& cluster_u
         results.add({"server CPU per pair, all masters", median(server[1]), "us"});
         results.add({"server CPU, all masters / one server", median(server_ratios), "x",
             in_flight == 1000 ? std::optional<double>(2.2) : std::nullopt});
+    }
+}
+
+void measure_redis_cluster_peers(const options& settings, const std::string& cluster_url, report& results)
+{
+    auto load = workload_of(redis_scheme, settings);
+    const auto cluster = cluster_at(cluster_url, load);
+    load.port = cluster.servers.front().port;
+    std::vector<candidate> candidates{{"colock", candidate::kind::ours,
+        [&](const workload& slice) { return run_ours(cluster_url, slice, colock::lock_mode::exclusive); }}};
+    for (candidate& each : read_programs(settings.peers, results))
+        candidates.push_back(std::move(each));
+    for (const std::size_t in_flight : {64U, 1000U}) {
+        load.in_flight = in_flight;
+        load.keys = in_flight * 100;
+        run_rounds(load, candidates, settings.rounds, [&](const workload&) { return cluster.server_cpu_us(); });
+        results.begin("Redis Cluster: " + std::to_string(in_flight) +
+                      " in flight on keys of all slots, beside other libraries, " + describe_rounds(settings.rounds));
+        for (const candidate& each : candidates)
+            results.add({each.name + ", pairs per second", speed(each), "/s"});
+        if (const auto* const best = best_peer(candidates)) {
+            measurement comparison{"colock / " + best->name + ", the best peer", ratio(candidates.front(), *best), "x"};
+            if (in_flight == 1000)
+                comparison.lower_limit = 3.0;
+            results.add(comparison);
+        }
+        for (const candidate& each : candidates)
+            add_costs(each, results);
+        // The slowest of client and masters limits the rate.
+        const auto separate_rate = [&](const candidate& program) {
+            return median_over_rounds(program, [&](const rate& round) {
+                const auto masters = static_cast<double>(cluster.servers.size());
+                return 1e6 / std::max(round.cpu_us_per_pair, round.server_us_per_pair / masters);
+            });
+        };
+        if (const auto* const best = best_peer(candidates))
+            results.add({"colock / " + best->name + ", client and masters with a processor each",
+                separate_rate(candidates.front()) / separate_rate(*best), "x"});
     }
 }
 

@@ -5,7 +5,8 @@
 #
 #   --backend URL       the backend; default: memory:. redis, zookeeper and mongodb start a server for the run; a URL
 #                       such as redis://HOST:PORT uses that server
-#   --peers             also measures other lock libraries for the backend; the libraries alternate
+#   --peers             also measures other lock libraries for the backend; the libraries alternate. With --part
+#                       cluster, measures those that have locks for a cluster
 #   --docs              writes the results into docs/benchmarks/BACKEND.md, and generates the charts and the summary
 #                       in docs/benchmarks.md again
 #   --part NAME         runs one part; default: all parts except listing, growth and cluster. All backends:
@@ -38,6 +39,7 @@ say() { printf 'bench: %s\n' "$*" >&2; }
 list_peers() {
     case $1 in
     redis) list_redis_peers ;;
+    redis_cluster) list_redis_cluster_peers ;;
     zookeeper) list_zookeeper_peers ;;
     mongodb) list_node_peers locco-mongodb ;;
     esac
@@ -58,6 +60,9 @@ list_redis_peers() {
         command="'$colock_peers/python/bin/python' '$root/benchmarks/peers/redis_py.py'"
     fi
     printf 'redis-py\t%s\n' "$command"
+}
+list_redis_cluster_peers() {
+    list_redis_peers | awk '/^(redlock|redis-py)\t/ { print $0 (/\t$/ ? "" : " --cluster") }'
 }
 list_zookeeper_peers() {
     local command=''
@@ -96,7 +101,10 @@ trap 'rm -rf "$scratch"' EXIT
 name=${backend%%:*}
 if [ $with_peers = yes ]; then
     "$root/scripts/setup.sh" peers >&2
-    list_peers "$name" >"$scratch/peers"
+    case "$name ${options[*]} " in
+    "redis "*"--part cluster "*) list_peers redis_cluster >"$scratch/peers" ;;
+    *) list_peers "$name" >"$scratch/peers" ;;
+    esac
     options=(--peers "$scratch/peers" "${options[@]}")
 fi
 if [ $docs = yes ]; then

@@ -17,6 +17,8 @@ const { values } = parseArgs({
         seconds: text('2'),
         // Folder in which the libraries are installed, outside of the source tree.
         modules: text('.'),
+        // The host and port are those of a node of a Redis Cluster.
+        cluster: { type: 'boolean', default: false },
     },
 });
 
@@ -28,8 +30,10 @@ exports.address = `${values.host}:${values.port}`;
 exports.required = (name) => installed(name);
 exports.imported = (name) => import(pathToFileURL(installed.resolve(name)).href);
 exports.connect = () => {
-    const { Redis } = installed('ioredis');
-    return new Redis({ host: values.host, port: number('port'), enableAutoPipelining: true });
+    const { Cluster, Redis } = installed('ioredis');
+    const address = { host: values.host, port: number('port') };
+    if (values.cluster) return new Cluster([address], { enableAutoPipelining: true });
+    return new Redis({ ...address, enableAutoPipelining: true });
 };
 
 /// Each worker acquires and releases its own keys in turn. So there is no contention, and only the round trips are

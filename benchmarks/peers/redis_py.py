@@ -4,7 +4,7 @@ import asyncio
 import json
 import time
 
-from redis.asyncio import Redis
+from redis.asyncio import Redis, RedisCluster
 
 
 def options():
@@ -15,12 +15,14 @@ def options():
     parser.add_argument("--keys", type=int, default=6400)
     parser.add_argument("--concurrency", type=int, default=64)
     parser.add_argument("--seconds", type=float, default=2.0)
+    parser.add_argument("--cluster", action="store_true")
     return parser.parse_args()
 
 
 async def main(args):
-    # A connection of redis-py carries one command at a time. The pool opens a connection for each pair in flight.
-    client = Redis(host=args.host, port=args.port)
+    # A connection of redis-py carries one command at a time. The pool opens a connection for each pair in flight, and on
+    # a cluster one of each node.
+    client = (RedisCluster if args.cluster else Redis)(host=args.host, port=args.port)
     pairs = 0
     stopping = False
     max_pair_time = 0.0
