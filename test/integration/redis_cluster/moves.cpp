@@ -78,17 +78,18 @@ BOOST_AUTO_TEST_CASE(locks_of_an_open_slot_are_granted_at_once)
 {
     redis_cluster servers;
     cluster_load load(servers.url(), keys_in_six_slots(), 5s);
-    const auto seen = load.run(5s, [&] {
+    const auto seen = load.run(7s, [&] {
         std::this_thread::sleep_for(500ms);
         const auto slot = servers.slot_of("{a}");
         const auto from = servers.owner_of("{a}"), to = (from + 1) % redis_cluster::masters;
         servers.begin_move(slot, from, to);
-        std::this_thread::sleep_for(3s);
+        std::this_thread::sleep_for(5s);
         servers.move_keys(slot, from, to);
         servers.finish_move(slot, from, to);
     });
     check(seen);
-    BOOST_TEST(seen.longest_acquire.count() < 2000);
+    // Much less than the slot was open, and much more than a busy machine needs.
+    BOOST_TEST(seen.longest_acquire.count() < 4000);
 }
 
 /// Valkey 9 moves a slot with its keys in one step, without ASK.
