@@ -49,7 +49,6 @@ public:
         return found;
     }
 
-private:
     [[nodiscard]] double server_cpu_us() const
     {
         double sum = 0.0;
@@ -58,6 +57,7 @@ private:
         return sum;
     }
 
+private:
     const std::vector<workload> servers_;
     asio::io_context io_{1};
     const colock::locker locker_;
@@ -125,10 +125,11 @@ void measure_redis_cluster(const options& settings, const std::string& cluster_u
 void measure_redis_cluster_peers(const options& settings, const std::string& cluster_url, report& results)
 {
     auto load = workload_of(redis_scheme, settings);
-    const auto cluster = cluster_at(cluster_url, load);
-    load.port = cluster.servers.front().port;
-    std::vector<candidate> candidates{{"colock", candidate::kind::ours,
-        [&](const workload& slice) { return run_ours(cluster_url, slice, colock::lock_mode::exclusive); }}};
+    const auto masters = masters_at(cluster_url, load);
+    target cluster(cluster_url, masters);
+    load.port = masters.front().port;
+    std::vector<candidate> candidates{
+        {"colock", candidate::kind::ours, [&](const workload& slice) { return cluster.run_pairs(slice); }}};
     for (candidate& each : read_programs(settings.peers, results))
         candidates.push_back(std::move(each));
     for (const std::size_t in_flight : {64U, 1000U}) {
@@ -150,8 +151,8 @@ void measure_redis_cluster_peers(const options& settings, const std::string& clu
         // The slowest of client and masters limits the rate.
         const auto separate_rate = [&](const candidate& program) {
             return median_over_rounds(program, [&](const rate& round) {
-                const auto masters = static_cast<double>(cluster.servers.size());
-                return 1e6 / std::max(round.cpu_us_per_pair, round.server_us_per_pair / masters);
+                const auto count = static_cast<double>(masters.size());
+                return 1e6 / std::max(round.cpu_us_per_pair, round.server_us_per_pair / count);
             });
         };
         if (const auto* const best = best_peer(candidates))
