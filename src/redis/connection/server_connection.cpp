@@ -166,19 +166,27 @@ void server_connection::exec(boost::redis::request commands, std::function<void(
     struct exchange
     {
         boost::redis::request commands;
+        reply& last_error;
         reply_list replies{};
         std::size_t complete_replies = 0;
 
-        void on_node(const boost::redis::resp3::node_view& node) { replies[complete_replies].add(node); }
+        void on_node(const boost::redis::resp3::node_view& node)
+        {
+            replies[complete_replies].add(node);
+            if (replies.front().is_error())
+                last_error = replies.front();
+        }
         void on_reply() noexcept { ++complete_replies; }
     };
-    const auto state = std::make_shared<exchange>(std::move(commands));
+    const auto state = std::make_shared<exchange>(std::move(commands), last_error_);
     state->commands.get_config() = request_config;
     state->replies.resize(state->commands.get_expected_responses());
     connection_.async_exec(state->commands, make_adapter(*state, sink_.received_nodes),
         [self = shared_from_this(), state, done = std::move(done)](const error_code& error, std::size_t) {
-            if (!error)
-                done(state->replies);
+            if (error)
+                return;
+            self->last_error_.clear();
+            done(state->replies);
         });
 }
 

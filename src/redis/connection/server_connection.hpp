@@ -56,6 +56,9 @@ public:
     /// Sends commands of the client itself. `done` is called with their replies. It is not called if the connection
     /// ends before all of them have arrived.
     void exec(boost::redis::request commands, std::function<void(const reply_list&)> done);
+    /// The error by which the server has answered the first of such commands, if it has not answered all of them. A
+    /// server that has too many clients sends one error and closes the connection. Otherwise empty.
+    [[nodiscard]] const reply& last_error() const noexcept { return last_error_; }
     /// Completes when something has arrived that is no reply to a request. `received` returns it.
     void receive(run_handler done);
     struct pushes
@@ -96,6 +99,7 @@ private:
     const std::string server_name_;
     boost::redis::config config_;
     message_sink sink_;
+    reply last_error_;
     health_check health_check_;
     driver_connection connection_;
 };

@@ -241,7 +241,13 @@ remote::coroutine session::prepare(failure_ptr& failure)
 failure_ptr session::end_failure()
 {
     const auto certificate_failure = connection_->certificate_failure(*end_error_);
-    return certificate_failure ? certificate_failure : lost_connection(address(), *end_error_);
+    if (certificate_failure)
+        return certificate_failure;
+    const auto& last_error = connection_->last_error();
+    // Another error may be a right that is not needed.
+    if (last_error.is_error() && refusal_code(last_error.text) == errc::unavailable)
+        return detail::refusal(last_error);
+    return lost_connection(address(), *end_error_);
 }
 
 void session::give_up()
