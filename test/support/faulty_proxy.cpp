@@ -25,6 +25,8 @@ struct faulty_proxy::connection
     int server;
     bool held = false;
     std::string kept{};
+    /// The beginning of the first request.
+    std::string head{};
     /// The end of the forwarded requests. The searched bytes may begin here.
     std::string tail{};
     /// The next reply of the server is lost.
@@ -127,6 +129,12 @@ void faulty_proxy::forward(connection& env)
         return;
     if (env.client >= 0) {
         auto request = connection::read(env.client);
+        if (request && env.head.empty())
+            env.head = request->substr(0, 256);
+        if (!refused_bytes_.empty() && env.head.find(refused_bytes_) != std::string::npos) {
+            env.close();
+            return;
+        }
         if (!request) {
             ::close(std::exchange(env.client, -1));
             // A held connection stays open at the server's end.
@@ -334,6 +342,12 @@ void faulty_proxy::refuse(bool refuses)
         if (refuses)
             each->close();
     }
+}
+
+void faulty_proxy::refuse_connections_with(std::string bytes)
+{
+    const std::lock_guard guard(mutex_);
+    refused_bytes_ = std::move(bytes);
 }
 
 void faulty_proxy::silence(bool silent)

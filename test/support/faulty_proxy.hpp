@@ -86,6 +86,8 @@ public:
     void lead_to(std::uint16_t upstream);
     /// If `refuses` is true, closes all connections, and closes new ones at once.
     void refuse(bool refuses);
+    /// Closes each connection whose first request contains `bytes`, now and later. An empty text ends this.
+    void refuse_connections_with(std::string bytes);
     /// If `silent` is true, nothing is forwarded in either direction, but no connection is closed.
     void silence(bool silent);
 
@@ -118,6 +120,7 @@ private:
     std::atomic<int> messages_lost_{0};
     std::atomic<std::uint64_t> bytes_from_server_{0};
     bool refuses_ = false;
+    std::string refused_bytes_;
     bool silent_ = false;
     std::thread thread_;
 };

@@ -84,7 +84,7 @@ redis_server::redis_server(std::vector<std::string> settings, std::vector<std::s
     });
 }
 
-void redis_server::start()
+void redis_server::start(const std::vector<std::string>& more)
 {
     std::vector<std::string> command{"env"};
     command.insert(command.end(), environment_.begin(), environment_.end());
@@ -92,6 +92,7 @@ void redis_server::start()
         {from_environment("COLOCK_REDIS_SERVER", "redis-server"), "--bind", "127.0.0.1", "--port",
             std::to_string(port_), "--save", "", "--appendonly", "no", "--dir", folder_.path(), "--daemonize", "no"});
     command.insert(command.end(), settings_.begin(), settings_.end());
+    command.insert(command.end(), more.begin(), more.end());
     process_ = child_process(command, folder_ / "log");
     wait_until_serving(process_, port_, "redis-server did not start; see scripts/servers.sh");
     shell_.reset();
@@ -110,6 +111,13 @@ std::string redis_server::operator()(std::initializer_list<std::string_view> wor
     }
     shell_ = std::make_unique<redis_shell>(port_);
     return (*shell_)(words);
+}
+
+void redis_server::move_to(std::uint16_t port)
+{
+    kill();
+    port_ = port;
+    start();
 }
 
 void redis_server::pause()

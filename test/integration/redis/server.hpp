@@ -86,7 +86,10 @@ public:
     /// Sends SIGKILL.
     void kill();
     /// Starts the server again on the same port.
-    void start();
+    /// \param more settings, in addition to those of the constructor
+    void start(const std::vector<std::string>& more = {});
+    /// Stops the server, and starts it again on another port.
+    void move_to(std::uint16_t port);
 
 private:
     std::uint16_t port_ = 0;

@@ -18,18 +18,6 @@ using namespace std::chrono_literals;
 
 BOOST_AUTO_TEST_SUITE(redis_cluster_failovers)
 
-namespace {
-
-std::vector<std::string> keys_of_all_masters()
-{
-    std::vector<std::string> keys;
-    for (int i = 0; i < 24; ++i)
-        keys.push_back("k" + std::to_string(i));
-    return keys;
-}
-
-} // namespace
-
 BOOST_AUTO_TEST_CASE(planned_failover_loses_no_lock)
 {
     redis_cluster servers(2s);
@@ -76,7 +64,7 @@ BOOST_AUTO_TEST_CASE(paused_master_is_not_believed_when_it_continues)
     static_cast<void>(load.run(1s, [] {}));
     const auto seen = load.run(10s, [&] {
         std::this_thread::sleep_for(500ms);
-        servers.node(0)({"WAIT", "1", "1000"});
+        servers.wait_for_replica(0);
         servers.node(0).pause();
         servers.wait_until_promoted(redis_cluster::masters);
         std::this_thread::sleep_for(500ms);
@@ -98,7 +86,7 @@ BOOST_AUTO_TEST_CASE(waiter_is_served_by_the_new_master)
     const auto held = driver::exclusive("k", 0ms);
     holder.test_driver.grant(held);
     const auto owner = servers.owner_of("colock:k");
-    servers.node(owner)({"WAIT", "1", "5000"});
+    servers.wait_for_replica(owner);
     bool is_granted = false;
     asio::co_spawn(waiter.io, acquire(waiter.test_driver.shared_backend(), driver::exclusive("k", 0ms)),
         [&](const std::exception_ptr&, std::uint64_t) { is_granted = true; });

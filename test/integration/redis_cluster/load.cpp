@@ -2,7 +2,6 @@
 #include "load.hpp"
 
 #include <colock/error.hpp>
-#include <colock/redis/adapter.hpp>
 
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/detached.hpp>
@@ -18,12 +17,36 @@ namespace colock::testing {
 
 using namespace std::chrono_literals;
 
-cluster_load::cluster_load(std::string url, std::vector<std::string> keys, std::chrono::milliseconds ttl) : ttl_(ttl)
+std::vector<std::string> keys_in_six_slots()
+{
+    std::vector<std::string> keys;
+    for (const auto* const tag : {"a", "b", "c", "d", "e", "f"}) {
+        for (int i = 0; i < 4; ++i)
+            keys.push_back("{" + std::string(tag) + "}" + std::to_string(i));
+    }
+    return keys;
+}
+
+std::vector<std::string> keys_of_all_masters()
+{
+    std::vector<std::string> keys;
+    for (int i = 0; i < 24; ++i)
+        keys.push_back("k" + std::to_string(i));
+    return keys;
+}
+
+cluster_load::cluster_load(std::string url, std::vector<std::string> keys, std::chrono::milliseconds ttl)
+    : cluster_load(redis::options{.url = std::move(url), .idle_timeout = 100ms}, std::move(keys), ttl)
+{
+}
+
+cluster_load::cluster_load(redis::options settings, std::vector<std::string> keys, std::chrono::milliseconds ttl)
+    : ttl_(ttl)
 {
     for (auto& each : keys)
         keys_.push_back({.name = std::move(each)});
     for (int i = 0; i < 2; ++i)
-        lockers_.emplace_back(redis::make_adapter(io_.get_executor(), {.url = url, .idle_timeout = 100ms}));
+        lockers_.emplace_back(redis::make_adapter(io_.get_executor(), settings));
 }
 
 cluster_load::~cluster_load() = default;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <colock/locker.hpp>
+#include <colock/redis/adapter.hpp>
 
 #include <boost/asio/io_context.hpp>
 
@@ -14,6 +15,11 @@
 #include <vector>
 
 namespace colock::testing {
+
+/// Returns keys in two slots of each master. The tags of the slots are "a" to "f".
+[[nodiscard]] std::vector<std::string> keys_in_six_slots();
+/// Returns keys in many slots of all masters.
+[[nodiscard]] std::vector<std::string> keys_of_all_masters();
 
 /// Two lockers of one process that compete for locks, as two processes would.
 class cluster_load
@@ -33,6 +39,7 @@ public:
 
     /// \param keys the locks that the load uses
     /// \param ttl of each lock
+    cluster_load(redis::options settings, std::vector<std::string> keys, std::chrono::milliseconds ttl);
     cluster_load(std::string url, std::vector<std::string> keys, std::chrono::milliseconds ttl);
     ~cluster_load();
 

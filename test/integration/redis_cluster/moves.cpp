@@ -20,17 +20,6 @@ BOOST_AUTO_TEST_SUITE(redis_cluster_moves)
 
 namespace {
 
-/// Keys in two slots of each master.
-std::vector<std::string> keys_in_six_slots()
-{
-    std::vector<std::string> keys;
-    for (const auto* const tag : {"a", "b", "c", "d", "e", "f"}) {
-        for (int i = 0; i < 4; ++i)
-            keys.push_back("{" + std::string(tag) + "}" + std::to_string(i));
-    }
-    return keys;
-}
-
 void check(const cluster_load::result& seen)
 {
     BOOST_TEST(seen.grants > 500u);
