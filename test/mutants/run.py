@@ -30,7 +30,7 @@ results_file = work / "results.json"
 # The lines of ctest and of the simulator that report a failure.
 failure = re.compile(r"Test\s+#\d+: (\S+) \.*\s*\**(?:Failed|Timeout|Exception|Subprocess|Not Run)|^(seed \d+: .*)$")
 # The servers of the suites that need one.
-servers = {"redis": "redis", "zookeeper": "zookeeper", "mongo": "mongodb"}
+servers = {"redis": "redis", "redis_cluster": "redis", "zookeeper": "zookeeper", "mongo": "mongodb"}
 header = '#include "../test/mutants/mutant.hpp"\n'
 
 
