@@ -80,11 +80,11 @@ try {
             .value("keys", settings.keys, "N", "number of keys of the load; default: 1000", 1, 1'000'000)
             .value("seconds", settings.seconds, "S", "duration of each part of the run; default: 2", 0.01, 3600.0)
             .value("part", settings.part, "NAME",
-                "runs one part; default: all parts except listing, growth and cluster. All backends: uncontended, "
-                "waiters, "
-                "hand-off, load, listing, growth. Memory: verbs, allocations, threads. Backends with a server: forms. "
-                "Redis: contended, groups, stalls, cluster, threads. ZooKeeper: contended, processes, fail-over, "
-                "many-waiters, resumptions, stalls. MongoDB: readers, groups, memory, stalls")
+                "runs one part; default: all parts except listing, growth and, for Redis, cluster and fail-over. All "
+                "backends: uncontended, waiters, hand-off, load, listing, growth. Memory: verbs, allocations, threads. "
+                "Backends with a server: forms. Redis: contended, groups, stalls, cluster, fail-over, threads. "
+                "ZooKeeper: contended, processes, fail-over, many-waiters, resumptions, stalls. MongoDB: readers, "
+                "groups, memory, stalls")
             .value("peers", settings.peers, "FILE",
                 "with a Redis, ZooKeeper or MongoDB backend: also measures the programs that the file lists "
                 "(scripts/bench.sh --peers)")

@@ -205,6 +205,9 @@ std::optional<chart> run_redis(const options& settings, report& results)
         else
             measure_redis_cluster_peers(settings, cluster, results);
     }
+    // Takes three minutes.
+    if (settings.part == "fail-over")
+        measure_redis_fail_over(results);
     // This part must run last, because colock locks its mutexes only after the process has started a thread.
     if (settings.wants("threads"))
         measure_redis_threads(settings, stored_value(settings.backend, *at), results);

@@ -68,4 +68,7 @@ void measure_redis_cluster(const options& settings, const std::string& cluster_u
 /// Measures colock and the programs of other libraries on a cluster, in turn and round by round.
 void measure_redis_cluster_peers(const options& settings, const std::string& cluster_url, report& results);
 
+/// Measures the time from the promotion of a replica to the next grant, on a cluster of its own.
+void measure_redis_fail_over(report& results);
+
 } // namespace bench

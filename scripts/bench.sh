@@ -9,11 +9,11 @@
 #                       cluster, measures those that have locks for a cluster
 #   --docs              writes the results into docs/benchmarks/BACKEND.md, and generates the charts and the summary
 #                       in docs/benchmarks.md again
-#   --part NAME         runs one part; default: all parts except listing, growth and cluster. All backends:
-#                       uncontended, waiters, hand-off, load, listing, growth. Memory: verbs, allocations, threads.
-#                       Backends with a server: forms. Redis: contended, groups, stalls, cluster, threads. ZooKeeper:
-#                       contended, processes, fail-over, many-waiters, resumptions, stalls. MongoDB: readers, groups,
-#                       memory, stalls
+#   --part NAME         runs one part; default: all parts except listing, growth and, for Redis, cluster and fail-over.
+#                       All backends: uncontended, waiters, hand-off, load, listing, growth. Memory: verbs, allocations,
+#                       threads. Backends with a server: forms. Redis: contended, groups, stalls, cluster, fail-over,
+#                       threads. ZooKeeper: contended, processes, fail-over, many-waiters, resumptions, stalls.
+#                       MongoDB: readers, groups, memory, stalls
 #   --concurrency N     number of coroutines of the load; default: 64
 #   --keys N            number of keys of the load; default: 1000
 #   --seconds S         duration of each part of the run; default: 2
