@@ -68,7 +68,7 @@ struct locker_stats
     std::uint64_t held = 0;
     /// Current number of acquires that wait.
     std::uint64_t waiting = 0;
-    /// Current number of releases and cleanups that are in progress.
+    /// Current number of releases and cleanups that are in progress, including releases that a caller awaits.
     std::uint64_t settling = 0;
 
     /// Returns the number of losses with this reason.

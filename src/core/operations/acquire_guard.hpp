@@ -4,8 +4,8 @@
 #include <colock/detail/async_functions.hpp>
 
 #include "core/operations/operation_errors.hpp"
-#include "core/state/background_release.hpp"
 #include "core/state/core.hpp"
+#include "core/state/owner_gone.hpp"
 
 #include <atomic>
 #include <exception>

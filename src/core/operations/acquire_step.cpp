@@ -2,8 +2,8 @@
 #include "core/operations/acquire_step.hpp"
 
 #include "core/operations/operation_errors.hpp"
-#include "core/state/background_release.hpp"
 #include "core/state/core.hpp"
+#include "core/state/owner_gone.hpp"
 #include "core/state/possible_deadlock.hpp"
 
 #include <algorithm>

@@ -3,8 +3,8 @@
 #include "core/operations/operation_errors.hpp"
 #include "core/operations/operations.hpp"
 #include "core/operations/run_operation.hpp"
-#include "core/state/background_release.hpp"
 #include "core/state/core.hpp"
+#include "core/state/owner_gone.hpp"
 
 #include <algorithm>
 #include <cstdint>

@@ -18,7 +18,7 @@ struct answer_state : condition
 {
     std::optional<Outcome> outcome;
     /// Whether nobody waits for the outcome any more.
-    bool is_abandoned = false;
+    bool caller_is_gone = false;
 };
 
 /// Sends a request that is not about one claim: a query, a break, a purge, or an operation on a group. Returns the
@@ -37,11 +37,11 @@ template <class Outcome>
         if (!owner)
             return;
         if (outcome.error)
-            owner->report_rejection(outcome.error);
+            owner->complete_failure(outcome.error);
         if (on_answer)
             on_answer(*owner, outcome);
         owner->update([&](deferred_actions& actions) {
-            if (!state->is_abandoned)
+            if (!state->caller_is_gone)
                 state->outcome = std::move(outcome);
             state->notify(actions.wakes);
         });
@@ -52,7 +52,7 @@ template <class Outcome>
     {
         const std::lock_guard guard(self->mutex);
         // An answer after the timeout is ignored.
-        state->is_abandoned = true;
+        state->caller_is_gone = true;
         answer = std::move(state->outcome);
     }
     if (!answer)

@@ -12,7 +12,7 @@ namespace colock::inline v0::detail::operations {
 namespace {
 
 /// \param close_timeout maximum time for which the backend continues with pending requests
-void detach_from_backend(core& self, lease_clock::duration close_timeout, completion<close_outcome> done)
+void leave_backend(core& self, lease_clock::duration close_timeout, completion<close_outcome> done)
 {
     bool is_last = false;
     {
@@ -31,7 +31,7 @@ asio::awaitable<void> close_backend(
     std::shared_ptr<core> self, lease_clock::duration close_timeout, lease_clock::time_point until)
 {
     auto state = std::make_shared<answer_state<close_outcome>>();
-    detach_from_backend(*self, close_timeout, [state, weak = self->weak_from_this()](close_outcome outcome) {
+    leave_backend(*self, close_timeout, [state, weak = self->weak_from_this()](close_outcome outcome) {
         const auto owner = weak.lock();
         if (!owner)
             return;
@@ -91,7 +91,7 @@ void on_last_handle_destroyed(core& self) noexcept
 {
     try {
         self.shutdown.end_waiters();
-        detach_from_backend(self, self.options.operation_timeout, [](close_outcome) {});
+        leave_backend(self, self.options.operation_timeout, [](close_outcome) {});
     } catch (const std::bad_alloc&) {
         // The destructor of the last handle must not throw. The connections stay open until the adapter is destroyed.
     }

@@ -125,7 +125,7 @@ public:
     [[nodiscard]] std::optional<export_outcome> take_outcome()
     {
         const std::lock_guard guard(core_->mutex);
-        state_->is_abandoned = !state_->outcome;
+        state_->caller_is_gone = !state_->outcome;
         return state_->outcome;
     }
     /// Returns why the lock is not held any more, if so.
@@ -139,7 +139,7 @@ public:
     {
         is_started_ = false;
         return core_->update([&](deferred_actions& actions) {
-            state_->is_abandoned = !state_->outcome;
+            state_->caller_is_gone = !state_->outcome;
             return state_->outcome ? end_detach(*core_, *record_, has_ticket, actions) : std::nullopt;
         });
     }
@@ -149,15 +149,15 @@ private:
     struct state
     {
         std::optional<export_outcome> outcome{};
-        bool is_abandoned = false;
+        bool caller_is_gone = false;
     };
 
     static void on_exported(core& self, lock_record& record, state& result, export_outcome&& outcome)
     {
         if (outcome.error)
-            self.report_rejection(outcome.error);
+            self.complete_failure(outcome.error);
         self.update([&](deferred_actions& actions) {
-            if (result.is_abandoned) {
+            if (result.caller_is_gone) {
                 static_cast<void>(end_detach(self, record, false, actions));
             } else {
                 result.outcome = std::move(outcome);

@@ -33,7 +33,7 @@ lease_plan::time_point lease_plan::expiry_of(lease_request request) const noexce
     return std::min(local_expiry(request), hold_until_);
 }
 
-lease_plan::time_point lease_plan::set_request(lease_request request) noexcept
+lease_plan::time_point lease_plan::apply_ttl(lease_request request) noexcept
 {
     span_ = is_bounded() ? std::min(request.ttl, max_hold_) : request.ttl;
     return expiry_of(request);
@@ -55,14 +55,14 @@ lease_plan::time_point lease_plan::on_extended(lease_request request, millisecon
 {
     if (renews_ && ttl > 0ms)
         renew_at_ = saturating_add(request.sent_at, renewal_delay(ttl));
-    return set_request(request);
+    return apply_ttl(request);
 }
 
 std::optional<lease_plan::time_point> lease_plan::on_shortened(lease_request request, time_point expiry) noexcept
 {
     if (expiry_of(request) >= expiry)
         return std::nullopt;
-    return set_request(request);
+    return apply_ttl(request);
 }
 
 lease_plan::time_point lease_plan::on_group_complete(

@@ -145,7 +145,7 @@ public:
 private:
     static constexpr std::chrono::duration<std::uint16_t, std::milli> max_stop_margin{1000};
 
-    [[nodiscard]] time_point set_request(lease_request request) noexcept;
+    [[nodiscard]] time_point apply_ttl(lease_request request) noexcept;
     [[nodiscard]] time_point expiry_of(lease_request request) const noexcept;
     [[nodiscard]] time_point stop_at(time_point expiry, const margins& configured) const noexcept;
 

@@ -34,7 +34,7 @@ struct listener
     bool knows_ready = false;
 
     /// Returns whether this is a new failure, and remembers it. Without memory, a failure counts as new.
-    [[nodiscard]] bool report_rejection(const error_code& cause, std::string_view address) noexcept
+    [[nodiscard]] bool note_failure(const error_code& cause, std::string_view address) noexcept
     {
         const auto is_same = [&](const auto& each) { return each.first == cause && each.second == address; };
         if (std::ranges::any_of(reported, is_same))
@@ -244,7 +244,7 @@ void contact::set_down(const failure_ptr& failure, std::string_view address) noe
     if (was_up) {
         notify(everyone, [&](observer& target) { target.suspended(owner_.traits().name, cause); });
     } else {
-        notify([&](listener& each) { return each.report_rejection(cause, address); },
+        notify([&](listener& each) { return each.note_failure(cause, address); },
             [&](observer& target) { target.unreachable(owner_.traits().name, cause, address, failure->detail); });
     }
     if (is_lost)

@@ -21,7 +21,7 @@ lease_clock::time_point core::note_answer_time(lock_record& record, create_statu
     return now;
 }
 
-void core::report_rejection(failure_ptr& failure) const
+void core::complete_failure(failure_ptr& failure) const
 {
     if (!failure)
         failure = make_failure(errc::outcome_unknown, "the adapter reported a failure without an error");
@@ -31,7 +31,7 @@ void core::report_rejection(failure_ptr& failure) const
 void core::on_created(lock_record& record, create_outcome&& outcome)
 {
     if (outcome.status == create_status::failed)
-        report_rejection(outcome.error);
+        complete_failure(outcome.error);
     update([&](deferred_actions& actions) {
         record.in_flight = operation::none;
         if (record.current_phase() == phase::ended)
@@ -113,14 +113,14 @@ void core::on_woken(const lock_record::ptr& record, std::uint32_t wait_number)
 void core::on_released(lock_record& record, release_outcome&& outcome)
 {
     if (outcome.status == release_status::failed)
-        report_rejection(outcome.error);
+        complete_failure(outcome.error);
     update([&](deferred_actions& actions) { releases.on_released(record, std::move(outcome), actions); });
 }
 
 void core::on_handed_over(lock_record& holder, lock_record& next, hand_over_outcome&& outcome)
 {
     if (outcome.released.status == release_status::failed) {
-        report_rejection(outcome.released.error);
+        complete_failure(outcome.released.error);
         if (outcome.released.error->code == errc::outcome_unknown) {
             COLOCK_SOMETIMES(hand_over_of_unknown_outcome);
             holder.mark_in_doubt();
@@ -142,14 +142,14 @@ void core::on_handed_over(lock_record& holder, lock_record& next, hand_over_outc
 void core::on_extended(const lock_record::ptr& record, extend_outcome outcome)
 {
     if (outcome.status == extend_status::failed)
-        report_rejection(outcome.error);
+        complete_failure(outcome.error);
     update([&](deferred_actions& actions) { leases.on_extended(*record, std::move(outcome), actions); });
 }
 
 void core::on_queried(lock_record& record, valid_outcome&& outcome, std::optional<valid_outcome>* result)
 {
     if (outcome.error)
-        report_rejection(outcome.error);
+        complete_failure(outcome.error);
     update([&](deferred_actions& actions) {
         if (record.current_phase() == phase::ended)
             return;

@@ -39,7 +39,7 @@ public:
     std::uint32_t version = 0;
     /// Whether this is a lock_record, whose due time may require a request. Any other due time only notifies.
     const bool is_record = false;
-    /// Due time in the timer heap; max: not in the heap.
+    /// Due time in the timer queue; max: not in the queue.
     time_point due = time_point::max();
 
     /// Records a change, and adds all handlers that wait for one to `wakes`.

@@ -19,7 +19,7 @@
 #include "core/state/pending_releases.hpp"
 #include "core/state/shutdown_notifier.hpp"
 #include "core/state/suspended_handler.hpp"
-#include "core/state/timer_heap.hpp"
+#include "core/state/timer_queue.hpp"
 #include "util/no_memory.hpp"
 
 #include <boost/asio/append.hpp>
@@ -137,7 +137,7 @@ public:
 
     /// Must be called when an operation has failed. Warns the observer if the backend refuses such requests. Sets
     /// `failure` if the adapter has reported none.
-    void report_rejection(failure_ptr& failure) const;
+    void complete_failure(failure_ptr& failure) const;
 
     // Reports of the adapter. They arrive through the record, which the caller keeps alive.
     void on_created(lock_record& record, create_outcome&& outcome);
@@ -259,7 +259,7 @@ public:
     suspended_handler::list suspended;
     /// The condition of the handlers that `wake_later` has suspended again.
     condition late_wakes;
-    timer_heap timers;
+    timer_queue timers;
     key_queues queues;
     answer_times answers;
     event_dispatcher events;
@@ -285,7 +285,7 @@ private:
     /// Records how long the backend took to answer a create. Returns the current time. The mutex must be held.
     time_point note_answer_time(lock_record& record, create_status answer) noexcept;
     void on_timer();
-    /// Called by the timer heap when nothing is scheduled any more.
+    /// Called by the timer queue when nothing is scheduled any more.
     void disarm_unused_timer();
     /// Assigns to `slot`, which may be empty, a function that cancels the wait of `target`, which is resumed
     /// with `operation_aborted`.

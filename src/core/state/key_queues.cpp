@@ -159,7 +159,7 @@ void key_queues::promote(key_queue& queue, member_list::iterator from, wake_list
 }
 
 /// Makes heads of the members that can be heads once the first member has left.
-void key_queues::promote_next_but_one(key_queue& queue, wake_list& wakes)
+void key_queues::promote_behind_first(key_queue& queue, wake_list& wakes)
 {
     const auto second = std::next(queue.members.begin());
     for (auto each = second; each != queue.members.end(); ++each) {
@@ -213,7 +213,7 @@ void key_queues::replace(lock_record& member, lock_record& successor)
 }
 
 /// Events of the backend do not replace this: they come later, and a head whose create is still in flight may get none.
-void key_queues::wake_all_heads(const lock_record& record, wake_list& wakes)
+void key_queues::wake_heads(const lock_record& record, wake_list& wakes)
 {
     key_queue* queue = find(record);
     // After a hand-over the next holder has the key already.
@@ -223,10 +223,10 @@ void key_queues::wake_all_heads(const lock_record& record, wake_list& wakes)
     // visited, also those that listen.
     if (fifo_)
         for_each_head(*queue, add_to_wake_on_release);
-    wake_for_release(*queue, wakes);
+    wake_listed(*queue, wakes);
 }
 
-void key_queues::wake_for_release(key_queue& queue, wake_list& wakes)
+void key_queues::wake_listed(key_queue& queue, wake_list& wakes)
 {
     while (!queue.wake_on_release.empty()) {
         lock_record& head = queue.wake_on_release.front();
@@ -254,9 +254,9 @@ bool key_queues::wake_after_contact(wake_list& wakes)
 void key_queues::wake_after_release(const lock_record& record, wake_list& wakes)
 {
     if (!fifo_)
-        return wake_all_heads(record, wakes);
+        return wake_heads(record, wakes);
     if (key_queue* queue = find(record))
-        wake_for_release(*queue, wakes);
+        wake_listed(*queue, wakes);
 }
 
 void key_queues::wake_for_earlier_expiry(
@@ -290,7 +290,7 @@ lock_record::ptr key_queues::pick_for_hand_over(lock_record& holder, wake_list& 
         // If the waiter does not get the lock, it has a place in the backend's queue, and must listen.
         if (!next.acquire_state().is_head)
             make_head(next, *queue, wakes);
-        promote_next_but_one(*queue, wakes);
+        promote_behind_first(*queue, wakes);
     }
     return lock_record::ptr(&next);
 }

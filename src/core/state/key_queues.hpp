@@ -2,7 +2,7 @@
 #pragma once
 
 #include "core/state/lock_record.hpp"
-#include "core/state/timer_heap.hpp"
+#include "core/state/timer_queue.hpp"
 
 #include <boost/container/static_vector.hpp>
 #include <boost/intrusive/list.hpp>
@@ -80,7 +80,7 @@ class key_queues
 public:
     /// \param fifo the backend keeps a queue itself
     /// \param timers kept armed while a queue has members
-    key_queues(bool fifo, timer_heap& timers) : fifo_(fifo), timers_(timers) {}
+    key_queues(bool fifo, timer_queue& timers) : fifo_(fifo), timers_(timers) {}
     key_queues(const key_queues&) = delete;
     key_queues& operator=(const key_queues&) = delete;
 
@@ -112,8 +112,9 @@ public:
     /// Called when an event of the backend has woken `record`: it sends a request anyway, so no release has to wake it.
     static void remove_from_wake_on_release(lock_record& record) noexcept;
 
-    /// Wakes all heads, because the key of `record` may be free.
-    void wake_all_heads(const lock_record& record, wake_list& wakes);
+    /// Wakes the heads, because the key of `record` may be free. If the backend keeps no queue, these are the heads in
+    /// `wake_on_release`, and none while the key has a holder in this locker.
+    void wake_heads(const lock_record& record, wake_list& wakes);
     /// Called when the backend can be reached again. `wake_after_contact` then wakes the heads whose last attempt
     /// failed. It also wakes the heads that listen, unless the backend keeps a queue: such a backend looks for changes
     /// when it listens again, and any other may have lost events.
@@ -142,9 +143,9 @@ public:
 private:
     using member_list = boost::intrusive::list<lock_record>;
     static void promote(key_queue& queue, member_list::iterator from, wake_list& wakes);
-    void promote_next_but_one(key_queue& queue, wake_list& wakes);
+    void promote_behind_first(key_queue& queue, wake_list& wakes);
     static void make_head(lock_record& member, key_queue& queue, wake_list& wakes);
-    static void wake_for_release(key_queue& queue, wake_list& wakes);
+    static void wake_listed(key_queue& queue, wake_list& wakes);
     [[nodiscard]] key_queue& make(const lock_record& record);
     void drop(const lock_record& last_member);
     void change_count(std::size_t hash, int change) noexcept
@@ -188,7 +189,7 @@ private:
     using queue_table = boost::unordered_node_map<hashed_key, key_queue, known_hash, same_key>;
 
     const bool fifo_;
-    timer_heap& timers_;
+    timer_queue& timers_;
     queue_table table_;
     /// The queues of the table, the newest one last.
     queue_list all_;

@@ -37,7 +37,7 @@ enum class phase : unsigned char
     acquiring,
     /// Granted. A handle, or a coroutine that is about to return a handle, owns the record.
     held,
-    /// To be released: a release or abandon is due or in flight. No handle owns the record.
+    /// To be released: a release is due or in flight. No handle owns the record.
     ending,
     /// Finished: proven to hold nothing, or given up unproven.
     ended,
@@ -138,7 +138,8 @@ struct end_listener : boost::intrusive::list_base_hook<auto_unlink>
     condition* target = nullptr;
 };
 
-/// The state of a release, used from the moment the lock is to be released.
+/// The state of a release. `held` and `retries` are used from the grant on, the rest from the moment the lock is to be
+/// released.
 struct release_state
 {
     /// Error of the first answer to the release.
@@ -148,7 +149,8 @@ struct release_state
     release_retries retries;
     /// How long the lock was held. Measured only if there is an observer.
     hold_timer held;
-    /// No caller reports this release: the caller is gone, the lease was lost, or the first request has failed.
+    /// No caller reports this release: the caller is gone, the lease was lost, or the first request has failed. Such a
+    /// lock is not handed over.
     bool is_in_background = false;
     bool answered = false;
     /// The observer has received `released` for this lock already.
@@ -264,7 +266,7 @@ public:
     }
     [[nodiscard]] const detail::release_state& release_state() const noexcept { return lease_state().release; }
     [[nodiscard]] detail::release_state& release_state() noexcept { return lease_state().release; }
-    /// Returns when a record that is being released is due in the timer heap.
+    /// Returns when a record that is being released is due in the timer queue.
     [[nodiscard]] time_point release_due() const noexcept
     {
         return std::min(release_state().retries.next_at(), lease_state().earliest_wait_deadline);

@@ -15,8 +15,8 @@ using namespace std::chrono_literals;
 namespace {
 
 /// Limits of the time for which the heads of a queue leave the lock to other lockers.
-constexpr auto min_yield_time = 500us;
-constexpr auto max_yield_time = 20ms;
+constexpr auto min_time_for_others = 500us;
+constexpr auto max_time_for_others = 20ms;
 
 } // namespace
 
@@ -88,7 +88,7 @@ void pending_releases::on_released(lock_record& record, release_outcome&& outcom
         if (key_queue* queue = core_.queues.find(record)) {
             const auto now = lease_clock::now();
             queue->leave_to_others_until = now + std::clamp<lease_clock::duration>(2 * (now - record.operation_start()),
-                                                     min_yield_time, max_yield_time);
+                                                     min_time_for_others, max_time_for_others);
         }
     }
     const bool late_grant = record.releases_late_grant;

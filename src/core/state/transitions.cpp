@@ -31,7 +31,8 @@ void count_grant(core& self, lock_record& record)
     self.events.add({.type = lock_event::kind::granted, .record = &record, .span = now - record.started});
 }
 
-/// Counts and reports the end of a lock whose grant was counted.
+/// Counts the end of a lock whose grant was counted, and reports a loss or the end of a leadership. `released` is
+/// reported when the release is sent or answered.
 void count_end(core& self, lock_record& record, lost_reason reason)
 {
     if (reason == lost_reason::released) {
@@ -163,7 +164,7 @@ void core::finish(lock_record& record, bool proven, deferred_actions& actions)
     if (record.granted && proven)
         queues.wake_after_release(record, actions.wakes);
     else if (record.granted)
-        queues.wake_all_heads(record, actions.wakes);
+        queues.wake_heads(record, actions.wakes);
     releases.remove(record, actions);
 }
 
@@ -184,7 +185,7 @@ void core::end_lease(lock_record& record, lost_reason reason, deferred_actions& 
     if (key_queue* const queue = queues.find(record); queue && queue->holder == &record)
         queue->holder = nullptr;
     if (!is_released)
-        queues.wake_all_heads(record, actions.wakes);
+        queues.wake_heads(record, actions.wakes);
     state.is_in_background = group || !is_released;
     if (group)
         group->lease_ended(actions.wakes);

@@ -1,5 +1,5 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
-#include "core/state/timer_heap.hpp"
+#include "core/state/timer_queue.hpp"
 #include "support/jump.hpp"
 
 #include <colock/clock.hpp>
@@ -15,7 +15,7 @@ using namespace colock;
 using namespace colock::testing;
 using namespace std::chrono_literals;
 
-BOOST_AUTO_TEST_SUITE(timer_heap)
+BOOST_AUTO_TEST_SUITE(timer_queue)
 
 namespace {
 
@@ -31,7 +31,7 @@ struct heap_owner
     }
     void on_unused() { timers.disarm_if_unused(); }
 
-    detail::timer_heap timers;
+    detail::timer_queue timers;
     int due_count = 0;
 };
 

@@ -1,5 +1,5 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
-#include "core/state/timer_heap.hpp"
+#include "core/state/timer_queue.hpp"
 
 #include <boost/asio/post.hpp>
 
@@ -8,7 +8,7 @@
 
 namespace colock::inline v0::detail {
 
-void timer_heap::move(condition& source, time_point due) noexcept
+void timer_queue::move(condition& source, time_point due) noexcept
 {
     if (source.due != time_point::max())
         due_.erase(due_.iterator_to(source));
@@ -17,7 +17,7 @@ void timer_heap::move(condition& source, time_point due) noexcept
         due_.insert(source);
 }
 
-void timer_heap::schedule(condition& source, time_point due) noexcept
+void timer_queue::schedule(condition& source, time_point due) noexcept
 {
     if (source.due == due)
         return;
@@ -25,7 +25,7 @@ void timer_heap::schedule(condition& source, time_point due) noexcept
     arm();
 }
 
-void timer_heap::schedule_wait(condition& source, time_point due)
+void timer_queue::schedule_wait(condition& source, time_point due)
 {
     if (source.due == due)
         return;
@@ -33,14 +33,14 @@ void timer_heap::schedule_wait(condition& source, time_point due)
     arm_or_throw();
 }
 
-void timer_heap::keep_armed(bool keep) noexcept
+void timer_queue::keep_armed(bool keep) noexcept
 {
     keeps_armed_ = keep;
     if (!keep)
         arm();
 }
 
-condition* timer_heap::take_due(time_point now)
+condition* timer_queue::take_due(time_point now)
 {
     if (due_.empty() || due_.begin()->due > now)
         return nullptr;
@@ -49,7 +49,7 @@ condition* timer_heap::take_due(time_point now)
     return &first;
 }
 
-void timer_heap::arm() noexcept
+void timer_queue::arm() noexcept
 {
     try {
         arm_or_throw();
@@ -58,7 +58,7 @@ void timer_heap::arm() noexcept
     }
 }
 
-void timer_heap::arm_or_throw()
+void timer_queue::arm_or_throw()
 {
     if (stopped_)
         return;
@@ -97,7 +97,7 @@ void timer_heap::arm_or_throw()
 /// system calls. A program that takes one lock after the other from a backend that answers at once avoids both, because
 /// it stays in one handler. With any other backend, the next lock takes a round trip, so the posted handler would
 /// still find nothing scheduled.
-void timer_heap::disarm_soon()
+void timer_queue::disarm_soon()
 {
     if (keeps_armed_ || armed_for_ == time_point::max() || std::exchange(is_disarming_, true))
         return;
@@ -112,7 +112,7 @@ void timer_heap::disarm_soon()
     }
 }
 
-void timer_heap::disarm_if_unused()
+void timer_queue::disarm_if_unused()
 {
     is_disarming_ = false;
     if (!timer_ || !due_.empty() || keeps_armed_ || armed_for_ == time_point::max())
@@ -121,7 +121,7 @@ void timer_heap::disarm_if_unused()
     timer_->cancel();
 }
 
-std::optional<lease_timer> timer_heap::stop() noexcept
+std::optional<lease_timer> timer_queue::stop() noexcept
 {
     stopped_ = true;
     while (!due_.empty())

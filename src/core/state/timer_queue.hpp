@@ -15,18 +15,18 @@ namespace colock::inline v0::detail {
 /// Orders conditions by due time, and runs the one timer for the first of them.
 ///
 /// Thread safety: none; guarded by the mutex of the core.
-class timer_heap
+class timer_queue
 {
 public:
     using time_point = lease_clock::time_point;
 
     /// \param backend the timer runs on its executor
-    explicit timer_heap(const adapter& backend)
+    explicit timer_queue(const adapter& backend)
         : backend_(backend), answers_at_once_(backend.traits().capabilities.immediate)
     {
     }
-    timer_heap(const timer_heap&) = delete;
-    timer_heap& operator=(const timer_heap&) = delete;
+    timer_queue(const timer_queue&) = delete;
+    timer_queue& operator=(const timer_queue&) = delete;
 
     /// Sets the owner that the timer calls on the executor. The reference is weak, so that an armed timer keeps nothing
     /// alive.
@@ -69,7 +69,7 @@ public:
     [[nodiscard]] std::optional<lease_timer> stop() noexcept;
 
 private:
-    using heap = boost::intrusive::multiset<condition,
+    using due_set = boost::intrusive::multiset<condition,
         boost::intrusive::base_hook<
             boost::intrusive::set_base_hook<boost::intrusive::tag<timer_tag>, boost::intrusive::optimize_size<true>>>>;
 
@@ -84,7 +84,7 @@ private:
     std::weak_ptr<void> owner_;
     void (*on_fired_)(void*) = nullptr;
     void (*on_unused_)(void*) = nullptr;
-    heap due_;
+    due_set due_;
     std::optional<lease_timer> timer_;
     time_point armed_for_ = time_point::max();
     bool keeps_armed_ = false;
