@@ -59,6 +59,11 @@ rights read_rights(const reply& by_text, const reply& by_digest, const reply& ki
                 command + " is refused, so a release wakes no waiter of another process: these notice it late");
             continue;
         }
+        if (command == "PUBSUB") {
+            result.warnings.emplace_back(
+                "PUBSUB SHARDNUMSUB is refused, so each release sends a message, also if nobody waits");
+            continue;
+        }
         // Only shared locks and locks of groups use these commands, because they need sorted sets.
         const bool is_optional = command.starts_with('Z') || command == "PEXPIREAT";
         auto& names = is_optional ? optional_commands : required_commands;

@@ -12,7 +12,7 @@ namespace colock::inline v0::redis::detail::lua {
 // write only to existing keys. An increment that is no number is refused after the check of the right. The message is
 // published to the channel of a lock with an empty name. The result contains every error, so the caller must tell
 // refusals from other errors. In a cluster, the names are given as arguments, and PUBLISH is called only if the server
-// does not know SPUBLISH.
+// does not know SPUBLISH, and PUBSUB otherwise.
 inline constexpr std::string_view rights = R"lua(
 local refused = {}
 local function try(command, ...)
@@ -36,6 +36,8 @@ local published = not KEYS[1] and try('SPUBLISH', channel, '')
 if fence then
     if not published or type(published) == 'table' and string.find(published.err, 'command called from') then
         try('PUBLISH', channel, '')
+    else
+        try('PUBSUB', 'SHARDNUMSUB', channel)
     end
     try('INCRBY', fence, '')
     try('ZADD', probe, 'XX', 0, '')

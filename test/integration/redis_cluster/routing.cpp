@@ -204,12 +204,12 @@ BOOST_AUTO_TEST_CASE(documented_rights_are_sufficient)
 {
     redis_cluster servers;
     for (std::size_t i = 0; i < redis_cluster::size; ++i)
-        BOOST_TEST(
-            servers.node(i)({"ACL", "SETUSER", "app", "on", ">pw", "resetkeys", "~colock:*", "~colock#*",
-                "resetchannels", "&colock:*", "-@all", "+ping", "+info", "+client|kill", "+eval", "+evalsha", "+set",
-                "+get", "+getex", "+mget", "+del", "+incrby", "+persist", "+pexpire", "+pexpireat", "+pttl", "+type",
-                "+time", "+scan", "+zadd", "+zcard", "+zrange", "+zrangebyscore", "+zrem", "+zscan", "+zscore",
-                "+asking", "+cluster|slots", "+ssubscribe", "+sunsubscribe", "+spublish"}) == "OK");
+        BOOST_TEST(servers.node(i)({"ACL", "SETUSER", "app", "on", ">pw", "resetkeys", "~colock:*", "~colock#*",
+                       "resetchannels", "&colock:*", "-@all", "+ping", "+info", "+client|kill", "+eval", "+evalsha",
+                       "+set", "+get", "+getex", "+mget", "+del", "+incrby", "+persist", "+pexpire", "+pexpireat",
+                       "+pttl", "+type", "+time", "+scan", "+zadd", "+zcard", "+zrange", "+zrangebyscore", "+zrem",
+                       "+zscan", "+zscore", "+asking", "+cluster|slots", "+ssubscribe", "+sunsubscribe", "+spublish",
+                       "+pubsub|shardnumsub"}) == "OK");
     client_side client({.url = servers.url(), .user = "app", .password = "pw", .poll_interval = 1h});
     const auto use = [&](const plain_claim_ptr& claim) {
         client.test_driver.grant(claim);

@@ -105,6 +105,10 @@ BOOST_AUTO_TEST_CASE(rights_check_ignores_errors_other_than_refusals)
     BOOST_TEST(silent.has_sharded_channels);
     BOOST_TEST_REQUIRE(silent.warnings.size() == 1U);
     BOOST_TEST(silent.warnings[0].starts_with("SPUBLISH is refused"));
+    const auto wordy = read_rights(rows({row("PUBSUB", denied)}), none, killed);
+    BOOST_TEST(!wordy.failure);
+    BOOST_TEST_REQUIRE(wordy.warnings.size() == 1U);
+    BOOST_TEST(wordy.warnings[0].starts_with("PUBSUB SHARDNUMSUB is refused"));
 
     const auto without_kill =
         read_rights(none, none, error("NOPERM User app has no permissions to run the 'client|kill' command"));
