@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Runs the checks that take too long for every change: clang-tidy on the sources that changed last; the library with
 # each file compiled by itself; the simulator with defects, and for longer; the MongoDB tests under TSan and with other
-# servers; the Redis Cluster tests with newer servers; the contract over a network under ASan and TSan; searches for
+# servers; the Redis Cluster tests with each server; the contract over a network under ASan and TSan; searches for
 # violations by scripts/prove.sh; artificial faults that the tests have to notice; memory and descriptors over many
 # pairs; each fuzzer for five minutes; the commands of .devcontainer; the demo, all tests and each way to install colock
 # in a minimal Debian 12 and 13; and the tests with Debian 13's newer Boost.
@@ -50,8 +50,9 @@ scripts/build.sh release colock_test_contract colock_test_mongo
 scripts/servers.sh run ferretdb -- ctest --preset release --tests-regex '^(contract|mongo)[.]'
 
 # scripts/test.sh uses the server of the system.
+echo "nightly: the Redis Cluster tests"
+scripts/test.sh release --tests-regex '^redis_cluster[.]'
 scripts/setup.sh redis8 valkey8 valkey9
-scripts/build.sh release colock_test_redis_cluster
 for program in redis8 valkey8 valkey9; do
     echo "nightly: the Redis Cluster tests with $program"
     (
