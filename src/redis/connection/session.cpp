@@ -9,7 +9,7 @@
 
 #include <boost/asio/error.hpp>
 
-#include <new>
+#include <exception>
 
 namespace colock::inline v0::redis::detail {
 
@@ -39,6 +39,8 @@ remote::coroutine session::run()
     const auto& location = config_.location;
     server_ = location.master.empty() && location.socket_path.empty() ? location.hosts.front() : endpoint{};
     if (!location.master.empty()) {
+        if (was_lost_)
+            start_watch();
         make_search();
         co_await find_master([search = search_] { search->start(); });
     }
@@ -70,6 +72,7 @@ remote::coroutine session::run()
     }
     drop_search();
     stop_watch();
+    was_lost_ = false;
 
     // 3. Report that the connection is ready. The coroutine is resumed when the connection has ended.
     plan().note_accepted();
@@ -78,6 +81,7 @@ remote::coroutine session::run()
 
     // 4. Report the end, after which the coroutine is destroyed.
     co_await suspension_.suspend([this] {
+        was_lost_ = true;
         const auto error = *end_error_;
         set_problem(plan().demoted() ? make_replica_failure() : lost_connection(address(), error));
         handle(error == asio::error::timed_out ? event::silent : event::lost, error);
@@ -267,14 +271,18 @@ void session::disconnect()
 void session::disconnect_for_retry()
 {
     end_run();
-    if (config_.location.master.empty())
-        return;
+    if (!config_.location.master.empty())
+        start_watch();
+}
+
+void session::start_watch() noexcept
+{
     try {
         if (!watch_)
             watch_ = std::make_shared<sentinel_watch>(factory_, config_,
                 [self = owner_.keep(*this)](const endpoint& old_master) { self->on_switch(old_master); });
         watch_->start();
-    } catch (const std::bad_alloc&) {
+    } catch (const std::exception&) {
         // The new master is found after the back-off.
     }
 }

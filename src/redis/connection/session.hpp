@@ -80,6 +80,7 @@ private:
     void make_search();
     /// Tries to connect at once, because the Sentinels have announced another master.
     void on_switch(const endpoint& old_master);
+    void start_watch() noexcept;
     void stop_watch();
     /// Destroys the coroutine, and drops what it uses.
     void end_run();
@@ -106,8 +107,10 @@ private:
     std::atomic<bool>& replicas_seen_;
     authentication authentication_;
     std::shared_ptr<sentinel_search> search_;
-    /// Not null if the URL names Sentinels, and the last attempt to connect has failed or the connection was lost.
+    /// Exists after a failed attempt to connect and while the lost connection is replaced, if the URL names Sentinels.
     std::shared_ptr<sentinel_watch> watch_;
+    /// Whether the last connection has ended by itself.
+    bool was_lost_ = false;
     std::shared_ptr<server_connection> connection_;
     endpoint server_;
     remote::lost_requests::identity identity_;
