@@ -1,5 +1,5 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
-// What happens when a timer is due: a wait times out, a lease is renewed or ends, a release is repeated.
+// These functions run when a timer is due: a wait times out, a lease is renewed or ends, or a release is repeated.
 #include "core/state/core.hpp"
 #include "core/state/run_in_batches.hpp"
 

@@ -109,7 +109,7 @@ void leave_group(operation_client& owner, std::string_view group, std::vector<st
         owner.submit(
             operation_ptr(new index_operation(owner, scripts::get().leave_group, group, std::move(entries), nullptr)));
     } catch (const std::bad_alloc&) {
-        // The entries stay until they expire.
+        // The entries stay until they expire. Those of locks without ttl stay forever.
     }
 }
 
@@ -119,7 +119,7 @@ void leave_group(operation_client& owner, claim& ended) noexcept
     try {
         leave_group(owner, ended.owner().group, {entry_of(owner.config(), ended)});
     } catch (const std::bad_alloc&) {
-        // The entry stays until it expires.
+        // As above.
     }
 }
 

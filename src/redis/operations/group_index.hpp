@@ -31,7 +31,8 @@ void append_entry(
 [[nodiscard]] operation_ptr enter_before(operation_client& owner, std::span<const claim_ptr> claims, operation_ptr next,
     std::optional<std::chrono::milliseconds> new_ttl = {});
 
-/// Removes entries from the index of a group, in the background. An entry whose removal fails stays until it expires.
+/// Removes entries from the index of a group, in the background. An entry whose removal fails stays until it expires;
+/// that of a lock without ttl does not expire.
 void leave_group(operation_client& owner, std::string_view group, std::vector<std::string> entries) noexcept;
 /// Removes the entry of a claim that has ended. Its token cannot be used again, because the removal may arrive late.
 void leave_group(operation_client& owner, claim& ended) noexcept;
