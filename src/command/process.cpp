@@ -274,8 +274,8 @@ void child_group::send(int signal) noexcept
 void child_group::send_and_continue(int signal) noexcept
 {
     send(signal);
-    if (is_stopped_)
-        ::kill(-pid_, SIGCONT);
+    // Without a check of `is_stopped_`: the child may have stopped without that reap() has found it.
+    ::kill(-pid_, SIGCONT);
 }
 
 void child_group::give_terminal() noexcept

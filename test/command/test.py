@@ -506,6 +506,18 @@ def stopped_child_keeps_lock_until_it_continues_or_ends(backend):
 
 
 @case()
+def stopped_grandchild_can_react_to_sigterm(backend):
+    """Only a stop of the child itself is reported to colock."""
+    member = "(trap 'echo reacted; exit' TERM; sh -c 'echo $PPID'; while true; do sleep 0.05; done) &"
+    run = backend.start_holder("grandchild", script=f"{member} {READY}")
+    grandchild = int(run.wait_for(r"(?m)^(\d+)$")[1])
+    os.kill(grandchild, signal.SIGSTOP)
+    wait_for(lambda: process_state(grandchild) == "T", "the grandchild is stopped")
+    run.terminate()
+    check("reacted" in run.stdout, run.stdout)
+
+
+@case()
 def paused_colock_kills_child_when_it_continues(backend):
     """Nothing can end the child of a stopped colock in time, but it ends the child as soon as it continues."""
     run = backend.start_holder("paused", script="trap 'echo term' TERM; echo $$; " + READY)
