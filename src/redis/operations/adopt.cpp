@@ -104,6 +104,7 @@ private:
         } else if (answer.number == 0) {
             state_of(*claim_).granted = false;
             note_answer(owner(), *claim_, sent_on);
+            leave_group_if_without_ttl(owner(), *claim_);
             done_(create_outcome::busy());
         } else if (unconfirmed) {
             held_in_doubt(*unconfirmed);

@@ -149,17 +149,7 @@ private:
             finish_failed(refusal(answer));
             return;
         }
-        leave_groups();
         finish_failed(make_failure(errc::unsupported, "the slot of the keys is moving"));
-    }
-
-    /// Removes the entries that would never expire, because the core may give up claims that were not granted.
-    void leave_groups()
-    {
-        for (const auto& each : claims_) {
-            if (has_separate_index(config(), *each) && each->ttl() == each->ttl().zero())
-                leave_group(owner(), *each);
-        }
     }
 
     /// \param last the highest of the fences. The fences are consecutive, one for each claim.
@@ -230,8 +220,15 @@ private:
         step_ = next;
         resubmit();
     }
+    void leave_groups()
+    {
+        for (const auto& each : claims_)
+            leave_group_if_without_ttl(owner(), *each);
+    }
     void finish_failed(failure_ptr failure)
     {
+        if (failure->code != errc::outcome_unknown)
+            leave_groups();
         done_({.status = create_status::failed, .refusal = create_outcome::failed(std::move(failure))});
     }
 

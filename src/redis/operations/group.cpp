@@ -140,7 +140,9 @@ private:
     /// The members that the next requests are about.
     [[nodiscard]] std::span<const std::string> batch() const
     {
-        const auto limit = config().cluster() ? max_scripts_in_flight : max_members_per_script;
+        // One script extends the entries of a batch in the index.
+        const bool is_one_script = !config().cluster() || (action_ == group_action::extend && step_ != step::check);
+        const auto limit = is_one_script ? max_members_per_script : max_scripts_in_flight;
         return std::span(members_).subspan(processed_, std::min(members_.size() - processed_, limit));
     }
 

@@ -123,4 +123,10 @@ void leave_group(operation_client& owner, claim& ended) noexcept
     }
 }
 
+void leave_group_if_without_ttl(operation_client& owner, claim& refused) noexcept
+{
+    if (has_separate_index(owner.config(), refused) && refused.ttl() == refused.ttl().zero() && !refused.in_doubt())
+        leave_group(owner, refused);
+}
+
 } // namespace colock::inline v0::redis::detail

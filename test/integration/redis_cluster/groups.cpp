@@ -92,7 +92,7 @@ BOOST_AUTO_TEST_CASE(index_contains_held_locks_and_is_removed_with_the_last)
     auto& servers = shared_cluster();
     client_side client({.url = servers.url()});
     const auto brief = member("a", 1min), eternal = member("b", 0ms), reader = member("c", 2h, lock_mode::shared),
-               broken = member("d", 0ms), moved = member("e", 0ms), next = member("e", 0ms), busy = member("a", 0ms);
+               broken = member("d", 0ms), moved = member("e", 0ms), next = member("e", 0ms), busy = member("a", 1min);
     for (const auto& each : {brief, eternal, reader, broken, moved})
         client.test_driver.grant(each);
     // An entry lasts longer than its lock, by a quarter of the ttl, the operation timeout and a second.
@@ -182,6 +182,58 @@ BOOST_AUTO_TEST_CASE(lock_is_not_granted_if_the_reply_of_the_index_is_lost)
         f.client.test_driver.check_held(claim);
         BOOST_TEST(f.other.test_driver.release_group("g").size() == 1u);
     }
+}
+
+/// The core may give such claims up, and their entries would never expire.
+BOOST_AUTO_TEST_CASE(claims_without_ttl_that_are_not_granted_leave_no_entry)
+{
+    linked_client f;
+    const auto held = member("k", 0ms);
+    f.client.test_driver.grant(held);
+    const auto busy = member("k", 0ms), reader = member("k", 0ms, lock_mode::shared);
+    for (const auto& each : {busy, reader}) {
+        f.client.test_driver.check_refused(each);
+        BOOST_TEST(each->release_in_doubt());
+        wait_for_entries(f.client, f.servers, "1");
+    }
+    BOOST_TEST((f.client.test_driver.adopt("0123456789abcdef0123456789abcdef", member("k", 0ms)).status ==
+                create_status::busy));
+    wait_for_entries(f.client, f.servers, "1");
+    f.client.test_driver.release_held(held);
+    wait_for_entries(f.client, f.servers, "0");
+
+    const auto lost_entry = member("k", 0ms), lost_create = member("k", 0ms);
+    f.link_to(index_name).cut_at_bytes(index_name, loss::reply);
+    BOOST_TEST(code_of(f.client.test_driver.create(lost_entry)) == errc::unavailable);
+    wait_for_entries(f.client, f.servers, "0");
+    // A grant whose reply is lost keeps its entry until it is settled.
+    f.link_to("colock:k").cut_at_bytes("SET\r\n$8\r\ncolock:k", loss::reply);
+    BOOST_TEST(code_of(f.client.test_driver.create(lost_create)) == errc::outcome_unknown);
+    BOOST_TEST(has_entry(f.servers, lost_create));
+    f.client.test_driver.abandon(lost_create);
+    wait_for_entries(f.client, f.servers, "0");
+}
+
+BOOST_AUTO_TEST_CASE(extension_by_id_enters_its_locks_in_parts)
+{
+    auto& servers = shared_cluster();
+    client_side client({.url = servers.url()});
+    // The server of the index has none of the locks.
+    const auto index_owner = servers.owner_of(index_name);
+    std::size_t count = 0;
+    for (int i = 0; count < 450; ++i) {
+        const auto claim = member("k" + std::to_string(i));
+        if (servers.owner_of("colock:" + claim->key()) == index_owner)
+            continue;
+        client.test_driver.grant(claim);
+        ++count;
+    }
+    servers.node(index_owner)({"CONFIG", "RESETSTAT"});
+    BOOST_TEST(client.test_driver.extend_group("g", 2h).size() == count);
+    const auto counts = servers.node(index_owner)({"INFO", "commandstats"});
+    BOOST_TEST(counts.find("cmdstat_evalsha:calls=3,") != std::string::npos, counts);
+    BOOST_TEST(client.test_driver.release_group("g").size() == count);
+    wait_for_entries(client, servers, "0");
 }
 
 BOOST_AUTO_TEST_CASE(grant_whose_reply_is_lost_is_released_by_id)
