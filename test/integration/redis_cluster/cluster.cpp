@@ -318,6 +318,15 @@ void redis_cluster::move_slot_in_one_step(std::string_view key, std::size_t to)
     wait_until([&] { return refers(from) && !refers(to); }, "migration");
 }
 
+std::string redis_cluster::key_at(std::size_t node)
+{
+    for (int i = 0;; ++i) {
+        auto key = "{" + std::to_string(i) + "}";
+        if (owner_of(key) == node)
+            return key;
+    }
+}
+
 void redis_cluster::wait_until_ok()
 {
     const auto is_ok = [](const auto& each) {

@@ -47,6 +47,8 @@ public:
     [[nodiscard]] std::uint16_t slot_of(std::string_view key);
     /// Number of the node that owns the slot of the key.
     [[nodiscard]] std::size_t owner_of(std::string_view key);
+    /// Returns a key of a slot of this node. More text behind it makes another key of the same slot.
+    [[nodiscard]] std::string key_at(std::size_t node);
     /// Removes all keys of all masters.
     void clear();
     /// The names of all keys of the current masters.

@@ -7,6 +7,7 @@
 #include <boost/asio/detached.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/this_coro.hpp>
+#include <boost/test/unit_test.hpp>
 
 #include <algorithm>
 #include <future>
@@ -94,6 +95,15 @@ cluster_load::result cluster_load::run(std::chrono::milliseconds duration, const
     io_.run();
     other.get();
     return result_;
+}
+
+void cluster_load::result::check() const
+{
+    BOOST_TEST(grants > 200u);
+    BOOST_TEST(overlaps == 0u);
+    BOOST_TEST(low_fences == 0u);
+    BOOST_TEST(errors.size() == 0u, (errors.empty() ? "" : errors.front()));
+    BOOST_TEST_MESSAGE(grants << " grants, longest acquire " << longest_acquire.count() << " ms");
 }
 
 } // namespace colock::testing

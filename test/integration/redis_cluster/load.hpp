@@ -35,6 +35,9 @@ public:
         std::chrono::milliseconds longest_acquire{};
         /// Errors of acquires and releases.
         std::vector<std::string> errors{};
+
+        /// Checks that locks were granted, without an overlap, a fence that was not higher, or an error.
+        void check() const;
     };
 
     /// \param keys the locks that the load uses
