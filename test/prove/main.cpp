@@ -339,8 +339,8 @@ try {
             "a fault of the lock service, which the checker has to find: see docs/testing.md");
     if (const auto status = known.parse(count, words))
         return *status;
-    if (how.folder.empty() || (!how.sabotage.empty() && !prove::is_sabotage(how.sabotage))) {
-        std::cerr << "prove: error: --folder is missing, or the sabotage is unknown; see --help\n";
+    if (!std::filesystem::is_directory(how.folder) || (!how.sabotage.empty() && !prove::is_sabotage(how.sabotage))) {
+        std::cerr << "prove: error: --folder names no folder, or the sabotage is unknown; see --help\n";
         return 2;
     }
     return prove::run(how)() ? 0 : 1;
