@@ -115,12 +115,14 @@ BOOST_AUTO_TEST_CASE(the_fence_survives_the_release_and_a_purge)
 {
     const auto ours = add();
     auto first = run(ours.acquire("k"));
-    const auto fence = first.fence();
+    // As if the fence had been given a minute ago, and the key had been free for two days.
+    const auto fence = first.fence() - 60'000;
     run(first.release(on_failure::raise));
     BOOST_TEST(run(ours.purge()).empty());
     BOOST_TEST(lock_document("k").find("\"f\"") != std::string::npos);
-    // As if the key had been free for two days.
-    static_cast<void>(ask(R"({"update":"locks","updates":[{"q":{"_id":"k"},"u":{"$set":{"p":{"$date":0}}}}]})"));
+    static_cast<void>(
+        ask(R"({"update":"locks","updates":[{"q":{"_id":"k"},"u":{"$set":{"p":{"$date":0},"f":{"$numberLong":")" +
+            std::to_string(fence) + R"("}}}}]})"));
     BOOST_TEST(run(ours.purge()).empty());
     BOOST_TEST(lock_document("k").find("\"f\"") == std::string::npos);
     auto second = run(ours.acquire("k"));
