@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Runs the checks that take too long for every change: clang-tidy on the sources that changed last; the library with
-# each file compiled by itself; the simulator with defects, and for longer; the MongoDB tests under TSan and with other
-# servers; the Redis Cluster tests with each server; the contract over a network under ASan and TSan; searches for
+# each file compiled by itself; the simulator with defects, and for longer; the tests of MongoDB, Redis Cluster and the
+# contract over a network under ASan and TSan; the tests of MongoDB and Redis Cluster with other servers; searches for
 # violations by scripts/prove.sh; artificial faults that the tests have to notice; memory and descriptors over many
 # pairs; each fuzzer for five minutes; the commands of .devcontainer; the demo, all tests and each way to install colock
 # in a minimal Debian 12 and 13; and the tests with Debian 13's newer Boost.
@@ -30,9 +30,9 @@ scripts/build.sh release colock_test_simulation
 build/release/test/simulation/colock_test_simulation --defects
 build/release/test/simulation/colock_test_simulation --seconds 600
 
-echo "nightly: the MongoDB tests, and the contract over a network, under the sanitizers"
+echo "nightly: the tests of MongoDB, Redis Cluster and the contract over a network, under the sanitizers"
 scripts/test.sh tsan --tests-regex '^(mongo|networked|redis_cluster)[.]'
-scripts/test.sh asan --tests-regex '^(networked|redis_cluster)[.]'
+scripts/test.sh asan --tests-regex '^(mongo|networked|redis_cluster)[.]'
 
 # The native server deviates from MongoDB in other details than the server of scripts/test.sh.
 echo "nightly: the MongoDB tests with the native server"
