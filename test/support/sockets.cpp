@@ -3,6 +3,7 @@
 
 #include "support/process.hpp"
 
+#include <atomic>
 #include <chrono>
 #include <random>
 #include <stdexcept>
@@ -33,12 +34,11 @@ sockaddr_in loopback(std::uint16_t port)
 
 std::uint16_t free_port()
 {
-    // These ports are below the ephemeral range, from which the system could assign a port to a connection at any
-    // moment.
-    std::random_device random;
-    std::uniform_int_distribution<unsigned> any(20'000, 31'999);
+    // The ports are below the ephemeral range, from which the system could assign a port to a connection at any moment.
+    // No port is returned again for a long time: the server that it was returned for may not have opened it yet.
+    static std::atomic<unsigned> next{std::random_device()() % 12'000};
     for (int i = 0; i < 1000; ++i) {
-        const auto port = static_cast<std::uint16_t>(any(random));
+        const auto port = static_cast<std::uint16_t>(20'000 + next++ % 12'000);
         const int socket = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
         const auto address = loopback(port);
         const bool free = ::bind(socket, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0;

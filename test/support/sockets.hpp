@@ -7,7 +7,7 @@
 
 namespace colock::testing {
 
-/// Returns a port of 127.0.0.1 that was free at the time of the call.
+/// Returns a port of 127.0.0.1 that was free at the time of the call. Each call of a process returns another port.
 [[nodiscard]] std::uint16_t free_port();
 
 /// Calls `start` with a free port. If the port was taken by another program meanwhile, calls it again with another
