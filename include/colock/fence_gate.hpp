@@ -42,7 +42,7 @@ public:
     /// \throws validation_error `invalid_key` for an empty key, which is also the key of an empty lock;
     ///     `invalid_options` for a fence of 0, because the backend has no fencing tokens
     [[nodiscard]] bool admit(std::string_view key, std::uint64_t fence);
-    /// Equivalent to `admit(by.key(), by.fence())`. Does not check whether the lock is held.
+    /// Equivalent to `admit(holder.key(), holder.fence())`. Does not check whether the lock is held.
     [[nodiscard]] bool admit(const lock& holder);
 
     /// Returns the highest admitted fence of the key, or 0 if none has been admitted.

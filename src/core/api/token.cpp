@@ -25,7 +25,7 @@ public:
             refill(generation);
         token::bytes_type result;
         std::memcpy(result.data(), bytes_ + used_, result.size());
-        // A used token is a secret of its holder, so it is erased here.
+        // The token is a secret of its holder, so the buffer keeps no copy.
         std::memset(bytes_ + used_, 0, result.size());
         used_ += result.size();
         return result;

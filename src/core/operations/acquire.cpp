@@ -45,7 +45,7 @@ std::optional<last_answer> answer_to_queue(core& self, const lock_record& record
     const key_queue* const queue = self.queues.find(record);
     if (!queue || may_ask_in_parallel(record, *queue))
         return std::nullopt;
-    return answer_to_first(self, *queue, now);
+    return answer_to_heads(self, *queue, now);
 }
 
 void send_single(core& self, const lock_record::ptr& record, lease_clock::time_point now)
@@ -53,7 +53,7 @@ void send_single(core& self, const lock_record::ptr& record, lease_clock::time_p
     {
         const std::lock_guard guard(self.mutex);
         static_cast<void>(key_queues::begin_attempt(*record, now, true));
-        self.single_attempts.push_back(*record);
+        self.unqueued_acquires.push_back(*record);
     }
     send_attempt(self, record, false);
 }
@@ -252,7 +252,7 @@ public:
             return awaited_change{record_.get(), seen};
         // The destructor of `on_exit_` releases a grant that arrived too late.
         if (answer->status != create_status::busy)
-            throw_failed(answer->status == create_status::failed ? *answer->error : *too_late_to_use(),
+            throw_failed(answer->status == create_status::failed ? *answer->error : *make_late_grant_failure(),
                 context_of(*core_, *record_));
         return std::nullopt;
     }

@@ -340,7 +340,7 @@ group_acquire::~group_acquire()
         const std::lock_guard guard(core_->mutex);
         --core_->stats.waiting;
     }
-    if (const error_code error = end_.value_or(code_of_destroyed(*core_))) {
+    if (const error_code error = end_.value_or(code_of_destroyed_acquire(*core_))) {
         const auto started = is_accepted_ ? schedule_.start() : lease_clock::time_point();
         report_all_not_granted(core_, members_, started, error);
     }

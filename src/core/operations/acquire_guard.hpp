@@ -79,7 +79,7 @@ private:
             return code_of(failure);
         if (is_busy)
             return errc::retry_exhausted;
-        return code_of_destroyed(owner());
+        return code_of_destroyed_acquire(owner());
     }
     void count_in(std::atomic<unsigned>& counter) noexcept
     {

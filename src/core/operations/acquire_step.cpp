@@ -35,7 +35,7 @@ void process_answer(core& self, const lock_record::ptr& record, retry_schedule& 
     case create_status::granted:
         // Too late to be used.
         counts = acquire.plan.on_failed(now, true);
-        acquire.outcome.error = too_late_to_use();
+        acquire.outcome.error = make_late_grant_failure();
         release_late_grant(self, record, now);
         break;
     case create_status::busy:

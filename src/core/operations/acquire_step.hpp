@@ -15,7 +15,9 @@ class core;
 enum class step : unsigned char
 {
     granted,
+    /// Call `next_step` again without a wait.
     again,
+    /// Let other handlers run, and call `next_step` again.
     yield,
     /// Wait until an attempt is answered.
     await_answer,
@@ -43,8 +45,8 @@ enum class step : unsigned char
 /// let other handlers run now and then.
 inline constexpr unsigned max_immediate_grants = 64;
 
-/// Generates the token now if the backend does not answer at once. This may fail, so it is done while there is nothing
-/// to abandon.
+/// Generates the token, before the record enters a queue, because this may fail. A backend that answers at once may
+/// need no token.
 void prepare_token(const core& self, const lock_record& record);
 
 /// Sends the attempt that `key_queues::begin_attempt` has begun. The mutex must not be held.

@@ -11,8 +11,8 @@ class core;
 /// backend. The coroutine ends when the core accepts no new acquires.
 ///
 /// Of all lockers, only the holder of a common lock purges. The holder keeps this lock until its core accepts no new
-/// acquires, and extends it during each purge. The other lockers try to acquire the lock at the same interval, so one
-/// of them takes over when the lock has expired.
+/// acquires, and extends it when a step of a purge finds less than half of its TTL left. The other lockers try to
+/// acquire the lock at the same interval, so one of them takes over when the lock has expired.
 void begin_background_purge(const std::shared_ptr<core>& self);
 
 } // namespace colock::inline v0::detail

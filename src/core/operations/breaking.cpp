@@ -39,7 +39,7 @@ void on_broken(core& self, const record_filter& which, const std::vector<lock_re
                 record.is_to_be_queried |= record.in_flight == operation::create && which(record);
             };
             self.queues.for_each(verify_if_granted);
-            std::for_each(self.single_attempts.begin(), self.single_attempts.end(), verify_if_granted);
+            std::for_each(self.unqueued_acquires.begin(), self.unqueued_acquires.end(), verify_if_granted);
         }
     });
 }

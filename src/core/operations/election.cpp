@@ -83,11 +83,11 @@ void report_exception(
 /// Waits until the time `until`, or until the locker closes.
 asio::awaitable<void> pause(const std::shared_ptr<core>& self, lease_clock::time_point until)
 {
-    condition nothing;
-    co_await wait_until(*self, nothing, until, [&] { return self->closed_to_new.load(); }, on_close::end_wait);
+    condition timeout;
+    co_await wait_until(*self, timeout, until, [&] { return self->closed_to_new.load(); }, on_close::end_wait);
 }
 
-void throw_if_no_leaders(const core& self, const std::string& key)
+void throw_if_leaders_unsupported(const core& self, const std::string& key)
 {
     if (!self.can.lists_fence) {
         throw validation_error(errc::unsupported,
@@ -147,7 +147,7 @@ asio::awaitable<void> run_terms(
 
 asio::awaitable<std::optional<leader>> find_leader(std::shared_ptr<core> self, std::string key)
 {
-    throw_if_no_leaders(*self, key);
+    throw_if_leaders_unsupported(*self, key);
     auto found = co_await holders(std::move(self), std::move(key));
     for (auto& each : found) {
         if (each.mode == lock_mode::exclusive)

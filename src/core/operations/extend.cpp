@@ -38,6 +38,8 @@ void check_new_ttl(const core& self, std::chrono::milliseconds ttl, error_contex
 
 namespace {
 
+/// Sends the extension. Returns false, without an effect, if an operation in flight has to end first; `seen` is then
+/// the version to wait for.
 /// \param began when the call began
 bool begin_extend(core& self, const lock_record::ptr& record, std::chrono::milliseconds ttl,
     lease_clock::time_point began, const std::shared_ptr<std::optional<extend_outcome>>& result, std::uint32_t& seen)
@@ -69,7 +71,7 @@ bool begin_extend(core& self, const lock_record::ptr& record, std::chrono::milli
         seen = record->version;
         if (record->in_flight != operation::none)
             return false;
-        actions.add_request(deferred_actions::action::renew, *record);
+        actions.add_request(deferred_actions::action::extend, *record);
         record->set_operation_start(now);
         self.leases.apply_requested_ttl(*record, ttl, actions);
         record->in_flight = operation::extend;
@@ -134,7 +136,7 @@ public:
                 return awaited_change{record_.get(), seen};
             until_ = core_->answer_deadline(lease_clock::now());
         }
-        if (!await_result(*core_, *record_, *result_, *until_, seen))
+        if (!must_await_result(*core_, *record_, *result_, *until_, seen))
             return std::nullopt;
         return awaited_change{record_.get(), seen};
     }
@@ -181,7 +183,8 @@ asio::awaitable<std::vector<error_code>> extend_each(
             failures[i] = failed.code();
         }
     };
-    // The loss of a lock that has ended is reported inside the call, and the observer may take its time.
+    // Locks that have ended come last: their loss is reported inside the call, and a slow observer must not delay the
+    // extension of the others.
     std::vector<std::size_t> expired;
     for (std::size_t i = 0; i < records.size(); ++i) {
         if (records[i]->lease().has_ended(began))
@@ -199,7 +202,7 @@ asio::awaitable<std::vector<error_code>> extend_each(
         }
         if (failures[i])
             continue;
-        while (await_result(*self, *records[i], *requests[i].result, deadline, requests[i].seen))
+        while (must_await_result(*self, *records[i], *requests[i].result, deadline, requests[i].seen))
             co_await self->async_wait(*records[i], requests[i].seen);
         try {
             throw_if_not_extended(*self, *records[i], began, *requests[i].result);

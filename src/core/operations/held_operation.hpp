@@ -35,11 +35,12 @@ protected:
     const lock_record::ptr record_;
 };
 
-/// Returns whether the caller has to wait for the result of a request for `record`, and stores in `seen` the version at
-/// which there was no result. Otherwise the result has arrived, or the caller must not wait any longer.
+/// Returns whether the caller has to wait for the result of a request for `record`. If so, schedules the end of the
+/// wait, and stores in `seen` the version at which there was no result. Otherwise the result has arrived, or the caller
+/// must not wait any longer.
 template <class Outcome>
-bool await_result(core& self, lock_record& record, const std::optional<Outcome>& result, lease_clock::time_point until,
-    std::uint32_t& seen)
+bool must_await_result(core& self, lock_record& record, const std::optional<Outcome>& result,
+    lease_clock::time_point until, std::uint32_t& seen)
 {
     const std::lock_guard guard(self.mutex);
     if (result || record.current_phase() == phase::ended || self.is_backend_gone() || lease_clock::now() >= until)

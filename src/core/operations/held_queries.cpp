@@ -78,7 +78,7 @@ public:
                 break;
             }
         }
-        if (!await_result(*core_, *record_, *result_, *until_, seen))
+        if (!must_await_result(*core_, *record_, *result_, *until_, seen))
             return std::nullopt;
         return awaited_change{record_.get(), seen};
     }

@@ -39,7 +39,7 @@ bool incomplete_group::begin_renewals(lease_clock::time_point until, std::uint32
             lock_record& record = *each.record;
             // The timer may be late.
             if (record.lease().has_ended(now))
-                static_cast<void>(core_->leases.check_for_loss(record, actions));
+                static_cast<void>(core_->leases.end_if_lost(record, actions));
             if (!needs_renewal(each, now) ||
                 (each.renewed_from != lease_clock::time_point() && record.lease().ttl_bound() > each.renewed_from))
                 continue;

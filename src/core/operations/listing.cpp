@@ -23,7 +23,7 @@ namespace colock::inline v0::detail::operations {
 
 namespace {
 
-void throw_if_unable(const core& self, const std::string& key)
+void throw_if_listing_unavailable(const core& self, const std::string& key)
 {
     if (!self.can.list) {
         throw validation_error(errc::unsupported,
@@ -33,7 +33,7 @@ void throw_if_unable(const core& self, const std::string& key)
         throw create_error(errc::shutting_down, {.key = key, .backend = self.backend_name()});
 }
 
-[[noreturn]] void throw_failed_query(
+[[noreturn]] void throw_listing_failed(
     const core& self, std::string key, effect kind, const failure_ptr& failure, lease_clock::time_point began)
 {
     error_context context{.key = std::move(key), .backend = self.backend_name(), .elapsed = lease_clock::now() - began};
@@ -44,7 +44,7 @@ void throw_if_unable(const core& self, const std::string& key)
     throw_unanswered(self, failure, kind, std::move(context));
 }
 
-std::function<void(adapter&, completion<list_outcome>)> make_query(listing_request request)
+std::function<void(adapter&, completion<list_outcome>)> make_listing(listing_request request)
 {
     return [request = std::move(request)](
                adapter& backend, completion<list_outcome> done) { start_listing(backend, request, std::move(done)); };
@@ -52,22 +52,23 @@ std::function<void(adapter&, completion<list_outcome>)> make_query(listing_reque
 
 /// Lets other handlers run between the steps on a backend that answers at once, because nothing else interrupts a long
 /// series of steps.
+/// \param cursor of the next step; empty before the first
 asio::awaitable<void> let_others_run(const core& self, const std::string& cursor)
 {
     if (self.can.immediate && !cursor.empty())
         co_await asio::post(asio::deferred);
 }
 
-asio::awaitable<list_outcome> ask(std::shared_ptr<core> self, listing_request request)
+asio::awaitable<list_outcome> run_listing(std::shared_ptr<core> self, listing_request request)
 {
     auto key = request.filter.key.value_or("");
     const auto kind = request.action == listing_action::list ? effect::none : effect::writes;
     co_await let_others_run(*self, request.cursor);
-    throw_if_unable(*self, key);
+    throw_if_listing_unavailable(*self, key);
     const auto began = lease_clock::now();
-    auto answer = co_await request_answer(self, make_query(std::move(request)));
+    auto answer = co_await request_answer(self, make_listing(std::move(request)));
     if (answer.error)
-        throw_failed_query(*self, std::move(key), kind, answer.error, began);
+        throw_listing_failed(*self, std::move(key), kind, answer.error, began);
     co_return answer;
 }
 
@@ -115,10 +116,12 @@ private:
     ordered all_;
     /// Keys of the collected entries, used to detect duplicates.
     std::set<std::string_view> known_;
+    /// Entries of the current page. Their keys become known afterwards, because one page may contain several holders of
+    /// a key.
     std::vector<ordered::iterator> added_;
 };
 
-void throw_key_refused(const std::unique_ptr<const failure>& refused, std::string key, std::string backend)
+void throw_if_refused(const std::unique_ptr<const failure>& refused, std::string key, std::string backend)
 {
     if (refused) {
         throw validation_error(
@@ -130,10 +133,10 @@ void throw_key_refused(const std::unique_ptr<const failure>& refused, std::strin
 
 asio::awaitable<std::vector<lock_status>> holders(std::shared_ptr<core> self, std::string key)
 {
-    throw_key_refused(check_key(key, self->limits), key, self->backend_name());
+    throw_if_refused(check_key(key, self->limits), key, self->backend_name());
     listing_request request{.filter = {.key = std::move(key)}};
-    auto seen = co_await ask(std::move(self), std::move(request));
-    co_return std::move(seen.locks);
+    auto answer = co_await run_listing(std::move(self), std::move(request));
+    co_return std::move(answer.locks);
 }
 
 asio::awaitable<bool> is_locked(std::shared_ptr<core> self, std::string key)
@@ -144,7 +147,7 @@ asio::awaitable<bool> is_locked(std::shared_ptr<core> self, std::string key)
 asio::awaitable<lock_page> list_page(std::shared_ptr<core> self, filter which, std::string cursor)
 {
     listing_request request{.filter = std::move(which), .cursor = std::move(cursor)};
-    auto answer = co_await ask(std::move(self), std::move(request));
+    auto answer = co_await run_listing(std::move(self), std::move(request));
     co_return lock_page{.locks = std::move(answer.locks), .next = std::move(answer.next)};
 }
 
@@ -176,11 +179,11 @@ asio::awaitable<std::vector<lock_status>> purge(std::shared_ptr<core> self, std:
         if (limit != 0)
             request.limit = std::min(limit - all.size(), listing_request{}.limit);
         if (all.empty())
-            throw_if_unable(*self, {});
-        auto step = co_await request_answer(self, make_query(request));
+            throw_if_listing_unavailable(*self, {});
+        auto step = co_await request_answer(self, make_listing(request));
         all.insert(all.end(), std::make_move_iterator(step.locks.begin()), std::make_move_iterator(step.locks.end()));
         if (step.error && all.empty())
-            throw_failed_query(*self, {}, effect::writes, step.error, began);
+            throw_listing_failed(*self, {}, effect::writes, step.error, began);
         request.cursor = step.error ? std::string() : std::move(step.next);
     } while (!request.cursor.empty() && (limit == 0 || all.size() < limit));
     co_return all;
@@ -189,20 +192,20 @@ asio::awaitable<std::vector<lock_status>> purge(std::shared_ptr<core> self, std:
 asio::awaitable<std::string> purge_step(std::shared_ptr<core> self, std::size_t limit, std::string cursor)
 {
     listing_request request{.action = listing_action::purge, .cursor = std::move(cursor), .limit = limit};
-    auto step = co_await ask(std::move(self), std::move(request));
+    auto step = co_await run_listing(std::move(self), std::move(request));
     co_return std::move(step.next);
 }
 
 asio::awaitable<std::vector<lock_status>> break_lock(std::shared_ptr<core> self, std::string key)
 {
-    throw_key_refused(check_key(key, self->limits), key, self->backend_name());
-    throw_if_unable(*self, key);
+    throw_if_refused(check_key(key, self->limits), key, self->backend_name());
+    throw_if_listing_unavailable(*self, key);
     const auto began = lease_clock::now();
-    auto query = make_query({.action = listing_action::break_key, .filter = {.key = key}});
+    auto query = make_listing({.action = listing_action::break_key, .filter = {.key = key}});
     auto broken =
         co_await break_locks(self, [key](const lock_record& record) { return record.key() == key; }, std::move(query));
     if (broken.error)
-        throw_failed_query(*self, std::move(key), effect::writes, broken.error, began);
+        throw_listing_failed(*self, std::move(key), effect::writes, broken.error, began);
     co_return std::move(broken.locks);
 }
 

@@ -63,7 +63,7 @@ std::string lease_end_text(lost_reason reason)
     return std::string("its lease had ended: ") + to_string(reason);
 }
 
-failure_ptr too_late_to_use()
+failure_ptr make_late_grant_failure()
 {
     return make_failure(
         errc::unavailable, "the grant arrived when too little of its ttl was left; use a longer ttl, or a faster link");
@@ -71,7 +71,7 @@ failure_ptr too_late_to_use()
 
 namespace {
 
-void name_holder(last_answer& answer, const lock_record& holder)
+void set_holder(last_answer& answer, const lock_record& holder)
 {
     answer.is_held_here = true;
     answer.holder = holder.owner().owner;
@@ -93,25 +93,25 @@ std::string holder_text(const last_answer& last)
 
 last_answer last_answer_for(const core& self, const lock_record& record, lease_clock::time_point now)
 {
-    const bool is_sent = record.in_flight != operation::none;
+    const bool is_in_flight = record.in_flight != operation::none;
     const auto& acquire = record.acquire_state();
-    if (!is_sent && record.attempts_made == 0)
-        return answer_to_first(self, *acquire.queue, now);
+    if (!is_in_flight && record.attempts_made == 0)
+        return answer_to_heads(self, *acquire.queue, now);
     auto known = last_answer::from(acquire.outcome, acquire.plan.holder_expires());
     known.is_answered =
-        record.attempts_made > 0 && !(is_sent && self.answers.is_overdue(record.operation_start(), now));
-    known.is_in_flight = is_sent;
+        record.attempts_made > 0 && !(is_in_flight && self.answers.is_overdue(record.operation_start(), now));
+    known.is_in_flight = is_in_flight;
     // Some backends do not name the holder.
     if (acquire.queue && acquire.queue->holder)
-        name_holder(known, *acquire.queue->holder);
+        set_holder(known, *acquire.queue->holder);
     return known;
 }
 
-last_answer answer_to_first(const core& self, const key_queue& queue, lease_clock::time_point now)
+last_answer answer_to_heads(const core& self, const key_queue& queue, lease_clock::time_point now)
 {
     if (queue.holder) {
         last_answer answer{.is_answered = true};
-        name_holder(answer, *queue.holder);
+        set_holder(answer, *queue.holder);
         return answer;
     }
     last_answer known = queue.answer;
@@ -165,7 +165,7 @@ std::uint64_t& counter_of(locker_stats& stats, const error_code& error) noexcept
 
 } // namespace
 
-error_code code_of_destroyed(const core& self) noexcept
+error_code code_of_destroyed_acquire(const core& self) noexcept
 {
     return self.dead ? error_code(errc::shutting_down) : error_code(asio::error::operation_aborted);
 }
@@ -194,12 +194,13 @@ failure_ptr unanswered(const core& self)
 
 void throw_unanswered(const core& self, const failure_ptr& failure, effect kind, error_context context)
 {
-    const auto known = failure ? failure : unanswered(self);
+    const auto reason = failure ? failure : unanswered(self);
     context.attempts = 1;
-    context.cause = known->cause;
-    context.detail = known->detail;
-    const bool in_doubt = kind == effect::writes || known->code != errc::outcome_unknown;
-    throw error(in_doubt ? known->code : make_error_code(errc::unavailable), std::move(context));
+    context.cause = reason->cause;
+    context.detail = reason->detail;
+    // A query changes nothing, so its outcome is not unknown.
+    const bool keeps_code = kind == effect::writes || reason->code != errc::outcome_unknown;
+    throw error(keeps_code ? reason->code : make_error_code(errc::unavailable), std::move(context));
 }
 
 } // namespace colock::inline v0::detail

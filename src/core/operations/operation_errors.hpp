@@ -34,12 +34,12 @@ inline void throw_if_invalid(const core& self, const lock_record& record)
 [[nodiscard]] std::string lease_end_text(lost_reason reason);
 
 // Errors of an acquire.
-[[nodiscard]] failure_ptr too_late_to_use();
+[[nodiscard]] failure_ptr make_late_grant_failure();
 /// Returns what is known about the attempts of `record` so far. The mutex must be held.
 [[nodiscard]] last_answer last_answer_for(const core& self, const lock_record& record, lease_clock::time_point now);
 /// Returns what a caller that waits behind the members of `queue` knows, although it has sent no request itself. The
 /// mutex must be held.
-[[nodiscard]] last_answer answer_to_first(const core& self, const key_queue& queue, lease_clock::time_point now);
+[[nodiscard]] last_answer answer_to_heads(const core& self, const key_queue& queue, lease_clock::time_point now);
 /// Returns null if the lock is to be reported as busy: the backend has said so, or another caller of this locker is
 /// first. Otherwise returns the last error of the backend, or that it has not answered.
 /// \param silence the detail of the error for a backend that has not answered
@@ -50,9 +50,9 @@ inline void throw_if_invalid(const core& self, const lock_record& record)
 
 /// Returns the code of an acquire whose frame is destroyed before it ends: it was cancelled, or one of the execution
 /// contexts was destroyed.
-[[nodiscard]] error_code code_of_destroyed(const core& self) noexcept;
+[[nodiscard]] error_code code_of_destroyed_acquire(const core& self) noexcept;
 /// Counts an acquire that has ended without a lock, and reports it to the observer.
-/// \param error the error of the acquire, or `code_of_destroyed`
+/// \param error the error of the acquire, or `code_of_destroyed_acquire`
 void report_not_granted(core& self, const lock_record::ptr& record, const error_code& error) noexcept;
 
 // Errors of queries and changes of a lock.

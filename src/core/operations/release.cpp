@@ -23,10 +23,10 @@ bool watch_for_answer(core& self, lock_record& record, std::uint32_t& seen)
         return false;
     seen = record.version;
     const bool is_first_check = record.release_state().wait_deadline == lease_clock::time_point::max();
-    const bool just_sent = record.in_flight == operation::release &&
-                           record.release_state().retries.next_at() == lease_clock::time_point::max();
+    const bool is_first_attempt = record.in_flight == operation::release &&
+                                  record.release_state().retries.next_at() == lease_clock::time_point::max();
     // The adapter ends the request in time, so no timer is needed.
-    if (is_first_check && just_sent && self.adapter_ends_in_time())
+    if (is_first_check && is_first_attempt && self.adapter_ends_in_time())
         return true;
     const auto now = lease_clock::now();
     if (is_first_check)
@@ -116,7 +116,7 @@ public:
     }
     release_operation(const release_operation&) = delete;
     release_operation& operator=(const release_operation&) = delete;
-    /// Leaves an unfinished release to `pending_releases`.
+    /// Keeps the core alive until an unfinished release has ended.
     ~release_operation()
     {
         if (record_->current_phase() == phase::ending)
@@ -131,7 +131,7 @@ public:
 
     [[nodiscard]] std::optional<awaited_change> advance()
     {
-        // `begin` has read the version for the first wait.
+        // The first wait uses the version that `begin` has read.
         if (!std::exchange(begun_.waits, false) && !must_await_release(*core_, *record_, seen_))
             return std::nullopt;
         return awaited_change{record_.get(), seen_};

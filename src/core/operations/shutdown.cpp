@@ -55,7 +55,7 @@ void report_undecided(core& self, std::vector<std::string>& keys)
             keys.push_back(record.key());
     };
     self.queues.for_each(add);
-    std::for_each(self.single_attempts.begin(), self.single_attempts.end(), add);
+    std::for_each(self.unqueued_acquires.begin(), self.unqueued_acquires.end(), add);
 }
 
 /// Minimum time that a shutdown waits for calls of other threads. Such calls are short, but their threads may be

@@ -39,7 +39,7 @@ void check_tickets_supported(const core& self, std::string key)
 }
 
 /// Whether a request of the lock is unanswered. Such a request could arrive after the lock was adopted.
-bool is_in_doubt(const lock_record& record)
+bool has_unanswered_request(const lock_record& record)
 {
     return record.in_doubt() || record.release_in_doubt() || record.late_ttl() != std::chrono::milliseconds::max();
 }
@@ -68,7 +68,7 @@ bool begin_detach(core& self, const lock_record::ptr& record, lease_clock::time_
     seen = record->version;
     if (record->in_flight != operation::none)
         return false;
-    if (is_in_doubt(*record)) {
+    if (has_unanswered_request(*record)) {
         guard.unlock();
         auto context = context_of_held(self, *record, began, 0);
         context.detail = "a request for the lock is unanswered and may still be executed; release the lock instead";
@@ -78,7 +78,8 @@ bool begin_detach(core& self, const lock_record::ptr& record, lease_clock::time_
     return true;
 }
 
-/// Ends the lock here if a ticket was made. The mutex must be held. Returns the reason if the lease was lost meanwhile.
+/// Completes a detach: with a ticket, this locker does not hold the lock any more; without one, it still does. The
+/// mutex must be held. Returns the reason if the lease was lost meanwhile.
 std::optional<lost_reason> end_detach(core& self, lock_record& record, bool has_ticket, deferred_actions& actions)
 {
     const bool is_lost = record.lease().has_ended(lease_clock::now());
@@ -91,7 +92,7 @@ std::optional<lost_reason> end_detach(core& self, lock_record& record, bool has_
     return record.current_phase() == phase::held ? std::nullopt : record.end_reason;
 }
 
-/// The export of a ticket. It ends when the backend has answered and its caller has taken or abandoned the answer.
+/// The export of a ticket. Other operations on the lock wait until the backend has answered and `finish` was called.
 class ticket_export
 {
 public:
@@ -185,7 +186,7 @@ asio::awaitable<std::string> detach(std::shared_ptr<core> self, lock_record::ptr
         co_await self->async_wait(*record, seen);
     exporting.start();
     const auto until = self->answer_deadline(lease_clock::now());
-    while (await_result(*self, *record, exporting.outcome(), until, seen))
+    while (must_await_result(*self, *record, exporting.outcome(), until, seen))
         co_await self->async_wait(*record, seen);
     const auto outcome = exporting.take_outcome();
     if (const auto lost = exporting.end_reason())
@@ -248,7 +249,7 @@ void process_answer(core& self, lock_record& record, retry_schedule& schedule, c
         throw create_error(errc::not_held, std::move(context));
     }
     if (outcome.status == create_status::granted)
-        failure = too_late_to_use();
+        failure = make_late_grant_failure();
     const bool again = is_retryable(failure->code) && schedule.on_failed(lease_clock::now());
     if (!again || schedule.next_at() >= schedule.deadline())
         throw_failed(*failure, context_of(self, record));
@@ -288,7 +289,7 @@ step next_adoption_step(
             ++self.stats.retries;
         static_cast<void>(key_queues::begin_attempt(*record, now, true));
         if (!record->list_hook::is_linked())
-            self.single_attempts.push_back(*record);
+            self.unqueued_acquires.push_back(*record);
     }
     self.start_request(
         *record,
@@ -301,7 +302,8 @@ step next_adoption_step(
 
 } // namespace
 
-/// Adopts a lock. The adoption enters no queue, because no waiter can be granted a lock that is already held.
+/// Adopts a lock. The adoption enters no queue: the lock is held by its ticket, so it does not compete with the
+/// waiters.
 asio::awaitable<lock> adopt(std::shared_ptr<core> self, std::string ticket, acquire_options options)
 {
     check_tickets_supported(*self, {});

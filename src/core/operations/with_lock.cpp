@@ -36,7 +36,7 @@ using body_locks = boost::container::small_vector<lock_record::ptr, 1>;
 std::optional<lost_reason> begin_body(core& self, lock_record& record)
 {
     return self.update([&](deferred_actions& actions) {
-        auto lost = self.leases.check_for_loss(record, actions);
+        auto lost = self.leases.end_if_lost(record, actions);
         if (!lost && self.dead) {
             // Without the context, no timer renews the lease, or cancels the body when the lease ends.
             lost = lost_reason::shutting_down;
@@ -56,7 +56,7 @@ std::optional<lost_reason> end_body(core& self, lock_record& record)
 {
     const auto lost = self.update([&](deferred_actions& actions) {
         record.lease_state().plan.end_body();
-        return self.leases.check_for_loss(record, actions);
+        return self.leases.end_if_lost(record, actions);
     });
     return lost == lost_reason::released ? std::nullopt : lost;
 }

@@ -53,9 +53,9 @@ public:
         join_context(cell->executor_, cell);
         cell->gate_ = detail::context_gate::of(cell->executor_);
     }
-    /// Called while the adapter is being destroyed. The executor may be a strand, which must not be destroyed after its
-    /// context. If another thread destroys the context meanwhile, the gate lets that thread wait. A closed gate means
-    /// that the context has released the executor already.
+    /// Destroys the executor. The executor may be a strand, which must not be destroyed after its context. If another
+    /// thread destroys the context meanwhile, the gate delays that thread. A closed gate means that the context has
+    /// destroyed the executor already.
     void release() noexcept
     {
         {
@@ -63,9 +63,10 @@ public:
             owner_ = nullptr;
         }
         gate_->if_open([this] {
-            asio::any_io_executor last;
+            // Destroyed without the mutex.
+            asio::any_io_executor unused;
             const std::lock_guard guard(mutex_);
-            last.swap(executor_);
+            unused.swap(executor_);
         });
     }
     void context_shutdown() noexcept override

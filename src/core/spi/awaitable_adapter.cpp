@@ -23,8 +23,8 @@ namespace colock::inline v0 {
 
 namespace {
 
-/// The failure of an operation that has ended for want of memory. Allocated in advance.
-const failure_ptr& unknown_without_memory()
+/// The failure of an operation for which there was no memory. Allocated in advance.
+const failure_ptr& no_memory_failure()
 {
     static const failure_ptr instance = make_failure(errc::outcome_unknown, "there was no memory for the operation",
         make_error_code(boost::system::errc::not_enough_memory));
@@ -44,18 +44,18 @@ try {
     return make_failure(errc::outcome_unknown);
 }
 
-/// Needs no memory if the exception is `std::bad_alloc`, or if there is none to describe it.
+/// Returns the failure for an exception. If there is no memory to describe it, returns `no_memory_failure()`.
 failure_ptr failure_of(const std::exception_ptr& exception)
 {
     try {
         std::rethrow_exception(exception);
     } catch (const std::bad_alloc&) {
-        return unknown_without_memory();
+        return no_memory_failure();
     } catch (...) {
         try {
             return describe(std::current_exception());
         } catch (const std::bad_alloc&) {
-            return unknown_without_memory();
+            return no_memory_failure();
         }
     }
 }
@@ -161,8 +161,8 @@ private:
     [[nodiscard]] static bool notify(const wait_ptr& cancelled) noexcept
     {
         try {
-            // Posts to the executor below the strand first: a strand never runs again if there was no memory for its
-            // first post.
+            // A post to a strand that throws bad_alloc leaves the strand locked. So the post that may fail goes to the
+            // executor below.
             if (cancelled) {
                 asio::post(cancelled->strand.get_inner_executor(), [cancelled] {
                     asio::dispatch(
@@ -184,7 +184,7 @@ private:
 awaitable_adapter::awaitable_adapter(asio::any_io_executor executor)
     : adapter(std::move(executor)), waits_(std::make_unique<waits>())
 {
-    static_cast<void>(unknown_without_memory());
+    static_cast<void>(no_memory_failure());
 }
 
 awaitable_adapter::~awaitable_adapter() = default;

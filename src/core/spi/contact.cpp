@@ -31,7 +31,7 @@ struct listener
     std::vector<std::pair<error_code, std::string>> reported{};
     /// Texts of the warnings.
     std::set<std::string, std::less<>> warned{};
-    bool knows_ready = false;
+    bool ready_reported = false;
 
     /// Returns whether this is a new failure, and remembers it. Without memory, a failure counts as new.
     [[nodiscard]] bool note_failure(const error_code& cause, std::string_view address) noexcept
@@ -49,7 +49,7 @@ struct listener
     /// Returns whether this is a new warning, and remembers it. Without memory, a warning counts as new.
     [[nodiscard]] bool note_warning(std::string_view message) noexcept
     {
-        // A server may put changing numbers into its texts.
+        // Limits the memory: a server may put changing numbers into its texts, so that each warning is new.
         if (warned.size() >= max_warnings)
             warned.clear();
         try {
@@ -58,20 +58,20 @@ struct listener
             return true;
         }
     }
-    /// Returns whether a warning has contained this cause. The failure of a quorum contains the warning about one of
-    /// its nodes.
-    [[nodiscard]] bool knows_cause(std::string_view cause) const noexcept
+    /// Returns whether a warning with this cause was reported. Compares in both directions, because the failure of a
+    /// quorum contains the text of one of its nodes.
+    [[nodiscard]] bool has_warned_of(std::string_view cause) const noexcept
     {
         return std::ranges::any_of(warned,
             [&](const std::string& each) { return each.find(cause) != each.npos || cause.find(each) != cause.npos; });
     }
 };
 
-constexpr auto everyone = [](const auto&) { return true; };
+constexpr auto all_observers = [](const auto&) { return true; };
 
 /// Returns `list` without the expired elements, and with `added`.
 template <class Element, class IsExpired>
-std::shared_ptr<const std::vector<Element>> extended(
+std::shared_ptr<const std::vector<Element>> copy_with(
     const std::vector<Element>& list, Element added, IsExpired is_expired)
 {
     auto result = std::make_shared<std::vector<Element>>();
@@ -104,8 +104,8 @@ struct contact::state
     std::shared_ptr<const std::vector<std::weak_ptr<contact_watcher>>> watchers =
         std::make_shared<std::vector<std::weak_ptr<contact_watcher>>>();
     failure_ptr connection_failure;
-    /// Why nothing has been sent yet. Null if a connection exists, or none was requested.
-    failure_ptr no_connection;
+    /// Reported while the first connection is being established. Null otherwise.
+    failure_ptr connecting_failure;
     /// The failure that is reported if there is no memory to describe another one.
     const failure_ptr plain_failure = make_failure(errc::unavailable, "there is no connection");
     /// The backend has been reachable at least once.
@@ -129,7 +129,7 @@ void contact::attach(const std::shared_ptr<observer>& target)
             return;
         is_ready = state_->was_ready && !state_->connection_failure;
         state_->listeners =
-            extended(known, std::make_shared<listener>(listener{.target = target, .knows_ready = is_ready}),
+            copy_with(known, std::make_shared<listener>(listener{.target = target, .ready_reported = is_ready}),
                 [](const auto& each) { return each->target.expired(); });
     }
     if (is_ready)
@@ -139,14 +139,14 @@ void contact::attach(const std::shared_ptr<observer>& target)
 void contact::watch(const std::shared_ptr<contact_watcher>& watcher)
 {
     const std::lock_guard guard(state_->mutex);
-    state_->watchers = extended(
+    state_->watchers = copy_with(
         *state_->watchers, std::weak_ptr<contact_watcher>(watcher), [](const auto& each) { return each.expired(); });
 }
 
 failure_ptr contact::connection_failure() const
 {
     const std::lock_guard guard(state_->mutex);
-    return state_->connection_failure ? state_->connection_failure : state_->no_connection;
+    return state_->connection_failure ? state_->connection_failure : state_->connecting_failure;
 }
 
 std::uint64_t contact::reconnects() const noexcept
@@ -185,14 +185,14 @@ void contact::set_connecting(std::string_view address) noexcept
     }
     const std::lock_guard guard(state_->mutex);
     state_->is_up = false;
-    state_->no_connection = std::move(failure);
+    state_->connecting_failure = std::move(failure);
 }
 
 void contact::set_idle() noexcept
 {
     const std::lock_guard guard(state_->mutex);
     state_->is_up = false;
-    state_->no_connection = nullptr;
+    state_->connecting_failure = nullptr;
 }
 
 void contact::set_up(lease_clock::time_point connected_at) noexcept
@@ -206,7 +206,7 @@ void contact::set_up(lease_clock::time_point connected_at) noexcept
         if (is_first)
             state_->connected_at.store(connected_at.time_since_epoch().count(), std::memory_order_release);
         was_up = std::exchange(state_->is_up, true);
-        state_->no_connection = nullptr;
+        state_->connecting_failure = nullptr;
         is_regained = std::exchange(state_->connection_failure, nullptr) != nullptr;
         for (const auto& each : *state_->listeners)
             each->reported.clear();
@@ -217,14 +217,14 @@ void contact::set_up(lease_clock::time_point connected_at) noexcept
         state_->reconnects.fetch_add(1, std::memory_order_relaxed);
     // An observer that was attached while the backend was unreachable has not received `ready` yet, and receives it
     // now.
-    bool knows_ready = false;
+    bool ready_reported = false;
     notify(
         [&](listener& each) {
-            knows_ready = std::exchange(each.knows_ready, true);
+            ready_reported = std::exchange(each.ready_reported, true);
             return true;
         },
         [&](observer& target) {
-            knows_ready ? target.reconnected(owner_.traits().name) : target.ready(owner_.traits().name);
+            ready_reported ? target.reconnected(owner_.traits().name) : target.ready(owner_.traits().name);
         });
     if (is_regained)
         state_->notify_watchers(&contact_watcher::on_contact_regained);
@@ -242,7 +242,7 @@ void contact::set_down(const failure_ptr& failure, std::string_view address) noe
         state_->connection_failure = failure;
     }
     if (was_up) {
-        notify(everyone, [&](observer& target) { target.suspended(owner_.traits().name, cause); });
+        notify(all_observers, [&](observer& target) { target.suspended(owner_.traits().name, cause); });
     } else {
         notify([&](listener& each) { return each.note_failure(cause, address); },
             [&](observer& target) { target.unreachable(owner_.traits().name, cause, address, failure->detail); });
@@ -263,7 +263,7 @@ void contact::set_down(const error_code& error) noexcept
 
 void contact::report_unreachable(const error_code& error, std::string_view address, std::string_view detail) noexcept
 {
-    notify(everyone, [&](observer& target) { target.unreachable(owner_.traits().name, error, address, detail); });
+    notify(all_observers, [&](observer& target) { target.unreachable(owner_.traits().name, error, address, detail); });
 }
 
 void contact::warn(std::string_view message) noexcept
@@ -277,7 +277,7 @@ void contact::warn_of_refusal(const failure& failure) noexcept
     const bool is_refusal = failure.code == errc::access_denied || failure.code == errc::misconfigured_backend;
     if (!is_refusal || failure.detail.empty())
         return;
-    notify([&](listener& each) { return !each.knows_cause(failure.detail) && each.note_warning(failure.detail); },
+    notify([&](listener& each) { return !each.has_warned_of(failure.detail) && each.note_warning(failure.detail); },
         [&](observer& target) { target.warning(owner_.traits().name, failure.detail); });
 }
 

@@ -14,7 +14,8 @@
 
 namespace colock::inline v0::detail {
 
-/// Returns the guarantee that a release of a granted claim must give.
+/// Returns the guarantee that a release of a granted claim must give: `settled` for a claim in doubt, because an
+/// earlier request may still arrive.
 [[nodiscard]] inline release_guarantee needed_guarantee(const claim& held) noexcept
 {
     return held.in_doubt() ? release_guarantee::settled : release_guarantee::released;

@@ -7,6 +7,7 @@ namespace colock::inline v0 {
 
 bool session_lease::has_ended(time_point now) noexcept
 {
+    // A session that was seen as ended stays ended.
     auto known = until_.load(std::memory_order_acquire);
     while (known != over) {
         if (now.time_since_epoch().count() < known)

@@ -27,8 +27,7 @@ public:
 
     condition() = default;
 
-    /// A version that no condition has. A coroutine that waits with it is posted at once, and so lets other handlers
-    /// run.
+    /// A value for `seen` that no condition has: the wait ends at once, by a post, so that other handlers run.
     static constexpr std::uint32_t outdated = 0xffffffff;
 
     /// The handlers that wait for the next change.
@@ -45,6 +44,7 @@ public:
     /// Records a change, and adds all handlers that wait for one to `wakes`.
     void notify(wake_list& wakes)
     {
+        // Never equal to `outdated`.
         version = (version + 1) & 0x7fffffff;
         while (!suspended.empty())
             wakes.add(suspended.front());

@@ -276,7 +276,7 @@ public:
     lease_table leases{*this};
     shutdown_notifier shutdown{*this};
     /// Single attempts in flight. They are in no queue.
-    record_list single_attempts;
+    record_list unqueued_acquires;
     /// Condition of the groups that pause after a failed attempt.
     condition group_pause;
 

@@ -35,7 +35,7 @@ void start(adapter& backend, const deferred_actions::request& request)
         return backend.start_hand_over(record, request.next, [record, next = request.next](hand_over_outcome outcome) {
             on_handed_over(*record, *next, std::move(outcome));
         });
-    case action::renew:
+    case action::extend:
         return backend.start_extend(record, record->lease_state().extension.ttl,
             completion<extend_outcome>::bind<&lock_record::on_extended>(record));
     case action::query:
@@ -57,7 +57,7 @@ void fail(const deferred_actions::request& request, const failure_ptr& failure)
         return on_handed_over(record, *request.next,
             {.released = {.status = release_status::failed, .error = failure},
                 .created = create_outcome::failed(failure)});
-    case action::renew:
+    case action::extend:
         return record.on_extended({.status = extend_status::failed, .error = failure});
     case action::query:
         return record.on_queried({.error = failure});

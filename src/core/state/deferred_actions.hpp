@@ -33,7 +33,7 @@ struct deferred_actions
         release,
         release_settled,
         hand_over,
-        renew,
+        extend,
         query,
     };
     struct request

@@ -21,12 +21,12 @@ namespace colock::inline v0::detail {
 /// The last answer of the backend about a key, which explains to a caller why the lock was not granted.
 struct last_answer
 {
-    /// True: `error` is the last answer, and null means "busy". False: the last attempt is not answered, and `error` is
-    /// that of an earlier attempt.
+    /// Whether `error` belongs to the last attempt. If so, null means "busy". Otherwise the last attempt is unanswered,
+    /// and `error` is that of an earlier attempt, or null.
     bool is_answered = false;
     /// An attempt is in flight.
     bool is_in_flight = false;
-    /// Another caller of this locker is first, and the backend's answer to it is not overdue.
+    /// The caller waits behind another caller of this locker, for which no answer of the backend is overdue.
     bool waits_behind_local_caller = false;
     failure_ptr error{};
     /// The owner of the conflicting lock, if it is known.
@@ -62,8 +62,8 @@ struct key_queue : boost::intrusive::list_base_hook<>
     /// Until this time the heads send no create, so that other lockers can take the lock.
     lease_clock::time_point leave_to_others_until{};
     /// The heads that the next release in this locker wakes. A head is added when it becomes a head or sends a request,
-    /// and removed when it is woken, so a release visits it at most once per request. If the backend keeps a queue, it
-    /// wakes the heads that listen for its events, and they are not in this list.
+    /// and removed when it is woken, so a release visits it at most once per request. If the backend keeps a queue,
+    /// the heads that listen for its events are not in this list, because the backend wakes them.
     boost::intrusive::list<lock_record, boost::intrusive::base_hook<lock_record::release_hook>,
         boost::intrusive::constant_time_size<false>>
         wake_on_release;
@@ -101,7 +101,8 @@ public:
     /// Replaces `member` by `successor`, at the same position.
     void replace(lock_record& member, lock_record& successor);
 
-    /// Called before `record` sends a create. Returns whether it waits at the adapter; this wait must be cancelled.
+    /// Prepares a create of `record`, which is sent next. Returns whether `record` still has a wait at the adapter,
+    /// which the caller must cancel.
     /// \param counts the attempt counts for the retry policy
     [[nodiscard]] static bool begin_attempt(lock_record& record, lease_clock::time_point now, bool counts);
     /// Called when `record` sends a request or becomes a head: if it is a head, adds it to `wake_on_release`.
@@ -112,12 +113,12 @@ public:
     /// Called when an event of the backend has woken `record`: it sends a request anyway, so no release has to wake it.
     static void remove_from_wake_on_release(lock_record& record) noexcept;
 
-    /// Wakes the heads, because the key of `record` may be free. If the backend keeps no queue, these are the heads in
-    /// `wake_on_release`, and none while the key has a holder in this locker.
+    /// Called when the key of `record` may be free without a release by the backend. Wakes all heads if the backend
+    /// keeps a queue. Otherwise wakes those in `wake_on_release`, and none while the key has a holder in this locker.
     void wake_heads(const lock_record& record, wake_list& wakes);
     /// Called when the backend can be reached again. `wake_after_contact` then wakes the heads whose last attempt
-    /// failed. It also wakes the heads that listen, unless the backend keeps a queue: such a backend looks for changes
-    /// when it listens again, and any other may have lost events.
+    /// failed. If the backend keeps no queue, it also wakes the heads that listen, because events may be lost. With a
+    /// queue, the adapter checks for changes when it listens again.
     void on_contact_regained() noexcept { next_after_contact_ = all_.begin(); }
     /// Wakes the next batch of heads after `on_contact_regained`. Returns false if there are no more.
     [[nodiscard]] bool wake_after_contact(wake_list& wakes);
@@ -195,7 +196,7 @@ private:
     queue_list all_;
     /// The next queue whose heads have to be woken because the backend can be reached again.
     queue_list::iterator next_after_contact_ = all_.end();
-    /// Queues for reuse. A queue is dropped by functions that must not throw, so this allocates nothing.
+    /// Empty queues for reuse. A `static_vector`, because functions that must not throw add to it.
     boost::container::static_vector<queue_table::node_type, 64> spares_;
     /// Number of queues per hash. With it, an uncontended acquire needs neither the mutex nor a look-up.
     std::array<std::atomic<std::uint32_t>, 1024> counts_{};

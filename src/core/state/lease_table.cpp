@@ -14,17 +14,17 @@ using std::chrono::milliseconds;
 
 namespace {
 
-/// After this delay, a request is added again for which there was no memory. Its exception is not passed on, because
-/// that would drop the requests of other locks that were added before.
+/// Delay after which a request is added again, if there was no memory to add it. The `bad_alloc` is not passed on,
+/// because the requests of other locks that were added before would be dropped.
 constexpr milliseconds delay_without_memory{10};
 
 } // namespace
 
 lease_request lease_table::request_of(const lock_record& claim, milliseconds ttl) const noexcept
 {
-    // A request that may arrive late counts as if it had been the last one.
-    const auto counted = std::min(ttl, claim.late_ttl());
-    return {claim.operation_start(), counted, core_.backend->max_clock_lead(counted)};
+    // An earlier request that is unanswered may still arrive, and set its TTL.
+    const auto smaller_ttl = std::min(ttl, claim.late_ttl());
+    return {claim.operation_start(), smaller_ttl, core_.backend->max_clock_lead(smaller_ttl)};
 }
 
 void lease_table::add(lock_record& record)
@@ -126,7 +126,7 @@ void lease_table::start_renewal(lock_record& record, time_point now, deferred_ac
     if (!ttl || is_too_short(*ttl, core_.backend->max_clock_lead(*ttl)))
         return;
     try {
-        actions.add_request(deferred_actions::action::renew, record);
+        actions.add_request(deferred_actions::action::extend, record);
     } catch (const std::bad_alloc&) {
         record.lease_state().plan.schedule_renewal(saturating_add(now, delay_without_memory));
         reschedule(record);
@@ -159,7 +159,7 @@ lost_reason lease_table::end_reason_of(const lock_record& record, time_point now
     return record.lease().has_ended(now) ? lost_reason::expired : lost_reason::taken;
 }
 
-std::optional<lost_reason> lease_table::check_for_loss(lock_record& record, deferred_actions& actions)
+std::optional<lost_reason> lease_table::end_if_lost(lock_record& record, deferred_actions& actions)
 {
     if (record.current_phase() != phase::held)
         return record.end_reason;
@@ -174,9 +174,10 @@ std::optional<lost_reason> lease_table::check_for_loss(lock_record& record, defe
 void lease_table::apply_requested_ttl(lock_record& record, milliseconds ttl, deferred_actions& actions)
 {
     record.release_state().retries.on_request(record.operation_start(), ttl);
-    if (const auto sooner = record.lease_state().plan.on_shortened(request_of(record, ttl), record.lease().ttl_bound()))
-    {
-        record.lease().set_ttl_bound(*sooner);
+    const auto earlier_expiry =
+        record.lease_state().plan.on_shortened(request_of(record, ttl), record.lease().ttl_bound());
+    if (earlier_expiry) {
+        record.lease().set_ttl_bound(*earlier_expiry);
         core_.queues.wake_for_earlier_expiry(record, saturating_add(record.operation_start(), ttl), actions.wakes);
     }
 }
@@ -185,9 +186,10 @@ void lease_table::on_extended(lock_record& record, extend_outcome&& outcome, def
 {
     record.end_operation_in_flight();
     const auto result = std::move(record.lease_state().extension.result);
-    // A renewal of an incomplete group may be answered after the completion of the group.
+    // The renewals of an incomplete group are neither counted nor reported, also if they are answered after its
+    // completion.
     const bool is_renewal = !result && !record.group_in_progress && record.lease_state().plan.renews();
-    const bool tells = core_.options.observer && (result ? !record.group_in_progress : is_renewal);
+    const bool is_reported = core_.options.observer && (result ? !record.group_in_progress : is_renewal);
     if (outcome.status == extend_status::failed && outcome.error->code == errc::outcome_unknown)
         record.lower_late_ttl(record.lease_state().extension.ttl);
     if (record.current_phase() == phase::ended)
@@ -202,20 +204,20 @@ void lease_table::on_extended(lock_record& record, extend_outcome&& outcome, def
             ++core_.stats.renewals;
         record.lease().set_ttl_bound(record.lease_state().plan.on_extended(
             request_of(record, record.lease_state().extension.ttl), std::min(record.ttl(), record.late_ttl())));
-        if (!result && tells) {
+        if (!result && is_reported) {
             core_.events.add({.type = lock_event::kind::renewed,
                 .record = &record,
                 .span = record.lease().valid_until() - lease_clock::now()});
         }
     } else if (outcome.status != extend_status::failed) {
-        // An answer that came after the deadline cannot restore a lock that was not held for a while.
+        // Not held any more, or answered after the expiry: a lock that counted as lost meanwhile is not restored.
         core_.end_and_release(record, end_reason_of(record, lease_clock::now()), actions);
     } else if (record.lease_state().plan.renews()) {
         if (is_renewal)
             ++core_.stats.renewal_errors;
         record.lease_state().plan.on_failed(lease_clock::now());
         record.lease_state().renewal_error = outcome.error;
-        if (tells)
+        if (is_reported)
             core_.events.add({.type = lock_event::kind::at_risk, .record = &record, .error = outcome.error->code});
     }
     if (result)
@@ -262,7 +264,7 @@ void lease_table::on_contact_lost(time_point now)
     }
 }
 
-/// The locks become due now, so the timer ends them in batches.
+/// Schedules the locks of the session for now. The timer then ends them in batches.
 void lease_table::on_session_ended(const session_lease& session)
 {
     const auto now = lease_clock::now();

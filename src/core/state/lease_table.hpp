@@ -53,7 +53,7 @@ public:
 
     /// Ends the lease if its time is over, or if the body has to stop. Returns the reason if the lease has ended. A
     /// loss is also counted and reported to the observer.
-    [[nodiscard]] std::optional<lost_reason> check_for_loss(lock_record& record, deferred_actions& actions);
+    [[nodiscard]] std::optional<lost_reason> end_if_lost(lock_record& record, deferred_actions& actions);
     /// Returns the reason why a lease that is no longer valid has ended.
     [[nodiscard]] static lost_reason end_reason_of(const lock_record& record, time_point now) noexcept;
 
@@ -69,8 +69,9 @@ public:
     [[nodiscard]] record_list& all() noexcept { return held_; }
 
 private:
-    /// Whether the end of the lease must be detected even if no caller waits for it. A lock of a group must be released
-    /// at the end of its lease, because another process may have extended it through the group's id.
+    /// Whether the end of the lease must be detected even if no caller waits for it. Another process may
+    /// have extended a lock of a group by the group's id. The backend then keeps it after this lease, so it must be
+    /// released.
     [[nodiscard]] bool is_watched(const lock_record& record) const noexcept;
     void watch_session(lock_record& record);
 

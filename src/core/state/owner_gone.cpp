@@ -12,7 +12,7 @@ void release_in_background(core& self, lock_record& record) noexcept
     if (record.current_phase() != phase::ending)
         return;
     const std::lock_guard guard(self.mutex);
-    self.releases.keep_core_until_empty(record);
+    self.releases.keep_core_until_all_released(record);
 }
 
 void abandon_acquire(core& self, lock_record& record) noexcept

@@ -146,7 +146,7 @@ void pending_releases::retry_later(lock_record& record, deferred_actions& action
     record.notify(actions.wakes);
 }
 
-void pending_releases::keep_core_until_empty(const lock_record& record)
+void pending_releases::keep_core_until_all_released(const lock_record& record)
 {
     if (record.current_phase() == phase::ending && record.list_hook::is_linked() && !kept_)
         kept_ = core_.weak_from_this().lock();

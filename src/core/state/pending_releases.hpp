@@ -32,7 +32,7 @@ public:
     void send_release(lock_record& record, deferred_actions& actions);
     void on_released(lock_record& record, release_outcome&& outcome, deferred_actions& actions);
     /// Keeps the core alive until no claim is left here. Called before the last owner of the core may be destroyed.
-    void keep_core_until_empty(const lock_record& record);
+    void keep_core_until_all_released(const lock_record& record);
 
     /// Number of releases whose call of the backend has not returned yet. Counts only a backend that answers inside the
     /// call; other threads are inside these calls.
@@ -51,7 +51,7 @@ private:
     void retry_later(lock_record& record, deferred_actions& actions);
 
     core& core_;
-    /// The core, from `keep_core_until_empty` or the first retry until no claim is left.
+    /// The core, from `keep_core_until_all_released` or the first retry until no claim is left.
     std::shared_ptr<core> kept_;
     /// The list owns a reference to each of its members.
     record_list ending_;

@@ -38,7 +38,7 @@ public:
     using ptr = boost::intrusive_ptr<suspended_handler>;
     /// Links the handler into the list of its condition.
     using condition_hook = boost::intrusive::list_base_hook<auto_unlink>;
-    /// Links the handler into the list of all suspended handlers of its core, or into a wake list.
+    /// Links the handler into one of the lists of suspended handlers of its core, or into a wake list.
     using suspended_hook = boost::intrusive::list_base_hook<boost::intrusive::tag<suspended_tag>, auto_unlink>;
     using list = boost::intrusive::list<suspended_handler, boost::intrusive::base_hook<suspended_hook>,
         boost::intrusive::constant_time_size<false>>;
@@ -62,8 +62,8 @@ public:
 
     /// Whether a cancellation has arrived. Guarded by the mutex of the core.
     bool is_cancelled = false;
-    /// The value of `is_cancelled` when the handler was added to a wake list: the wait ends with `operation_aborted`.
-    /// Belongs to the thread that owns the wake list.
+    /// Whether a cancellation had arrived when the handler was added to a wake list. If so, the wait ends with
+    /// `operation_aborted`. Belongs to the thread that owns the wake list.
     bool is_woken_by_cancellation = false;
 
     friend void intrusive_ptr_add_ref(const suspended_handler* counted) noexcept { counted->references_.add(); }
@@ -93,15 +93,15 @@ private:
     /// Destroys the handler without invoking it, because its context is being destroyed.
     virtual void destroy_handler() noexcept = 0;
 
-    /// The coroutine's frame keeps the core alive.
+    /// The core in which the handler waits. While it is suspended, the coroutine's frame keeps the core alive.
     core& owner_;
     mutable reference_count references_;
     /// Whether the continuation has been posted.
     std::atomic<bool> is_posted_{false};
 };
 
-/// A suspended handler of a certain type. The handler is not type-erased, and its executor is not copied, because there
-/// may be ten thousand of them.
+/// Stores a handler by its own type, without an `any_completion_handler` and without a copy of its executor, because
+/// there may be ten thousand waits.
 template <class Handler>
 class typed_suspended_handler final : public suspended_handler
 {

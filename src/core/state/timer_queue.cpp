@@ -63,7 +63,7 @@ void timer_queue::arm_or_throw()
     if (stopped_)
         return;
     if (due_.empty()) {
-        if (answers_at_once_)
+        if (is_immediate_)
             disarm_soon();
         else
             disarm_if_unused();

@@ -22,7 +22,7 @@ public:
 
     /// \param backend the timer runs on its executor
     explicit timer_queue(const adapter& backend)
-        : backend_(backend), answers_at_once_(backend.traits().capabilities.immediate)
+        : backend_(backend), is_immediate_(backend.traits().capabilities.immediate)
     {
     }
     timer_queue(const timer_queue&) = delete;
@@ -30,31 +30,32 @@ public:
 
     /// Sets the owner that the timer calls on the executor. The reference is weak, so that an armed timer keeps nothing
     /// alive.
-    /// \tparam Fired called when something is due
-    /// \tparam Unused called in a handler that was posted when nothing was scheduled; must call `disarm_if_unused`
+    /// \tparam Fired member function, called when something is due
+    /// \tparam Unused member function, called some time after the last condition was removed; must call
+    ///     `disarm_if_unused`
     template <auto Fired, auto Unused, class Owner>
     void set_owner(const std::shared_ptr<Owner>& owner)
     {
         owner_ = owner;
-        on_fired_ = [](void* alive) { (static_cast<Owner*>(alive)->*Fired)(); };
-        on_unused_ = [](void* alive) { (static_cast<Owner*>(alive)->*Unused)(); };
+        on_fired_ = [](void* target) { (static_cast<Owner*>(target)->*Fired)(); };
+        on_unused_ = [](void* target) { (static_cast<Owner*>(target)->*Unused)(); };
     }
 
-    /// `time_point::max()` removes `source` from the timers. If there is no memory to arm the timer, the next call
+    /// Sets when `source` is due; `time_point::max()` removes it. If there is no memory to arm the timer, the next call
     /// tries again; see docs/guide-waiting.md.
     void schedule(condition& source, time_point due) noexcept;
     /// Schedules a condition for a caller that is about to wait.
     /// \throws std::bad_alloc There is no memory to arm the timer. `source` is scheduled nevertheless.
     void schedule_wait(condition& source, time_point due);
-    /// Keeps an unused timer armed, which prevents io_context::run() from returning. While there are waiters, this is
-    /// intended, and the next waiter need not arm the timer again.
+    /// Sets whether the timer stays armed when nothing is scheduled. Used while there are waiters: io_context::run()
+    /// must not return then, and the next waiter need not arm the timer again.
     void keep_armed(bool keep) noexcept;
 
     /// Must be called by the owner when a wait of the timer has ended. The owner then takes the due conditions, and
-    /// arms the timer again. The timer may have been armed for a later time after the handler was queued: it is then
-    /// still armed.
+    /// arms the timer again.
     void mark_fired(time_point now) noexcept
     {
+        // The timer may have been armed again, for a later time, while its handler was queued.
         if (armed_for_ <= now)
             armed_for_ = time_point::max();
     }
@@ -80,7 +81,7 @@ private:
     void disarm_soon();
 
     const adapter& backend_;
-    const bool answers_at_once_;
+    const bool is_immediate_;
     std::weak_ptr<void> owner_;
     void (*on_fired_)(void*) = nullptr;
     void (*on_unused_)(void*) = nullptr;

@@ -16,7 +16,7 @@ bool leave_list(core& self, lock_record& record, wake_list& wakes)
     if (record.acquire_state().queue)
         return self.queues.leave(record, wakes);
     if (record.list_hook::is_linked())
-        self.single_attempts.erase(self.single_attempts.iterator_to(record));
+        self.unqueued_acquires.erase(self.unqueued_acquires.iterator_to(record));
     return false;
 }
 
