@@ -17,7 +17,7 @@ enum class step : unsigned char
     granted,
     /// Call `next_step` again without a wait.
     again,
-    /// Let other handlers run, and call `next_step` again.
+    /// Let other handlers run. `next_step` has to be called again afterwards; `grant_at_once` has granted the lock.
     yield,
     /// Wait until an attempt is answered.
     await_answer,

@@ -104,7 +104,7 @@ struct contact::state
     std::shared_ptr<const std::vector<std::weak_ptr<contact_watcher>>> watchers =
         std::make_shared<std::vector<std::weak_ptr<contact_watcher>>>();
     failure_ptr connection_failure;
-    /// Reported while the first connection is being established. Null otherwise.
+    /// Why nothing could be sent when the adapter last began to connect. Null once it is connected or idle.
     failure_ptr connecting_failure;
     /// The failure that is reported if there is no memory to describe another one.
     const failure_ptr plain_failure = make_failure(errc::unavailable, "there is no connection");
