@@ -274,7 +274,7 @@ void child_group::send(int signal) noexcept
 void child_group::send_and_continue(int signal) noexcept
 {
     send(signal);
-    // Without a check of `is_stopped_`: the child may have stopped without that reap() has found it.
+    // Without a check of `is_stopped_`: reap() may not have noticed the stop yet, and notices only that of the child.
     ::kill(-pid_, SIGCONT);
 }
 

@@ -69,8 +69,8 @@ public:
     [[nodiscard]] record_list& all() noexcept { return held_; }
 
 private:
-    /// Whether the end of the lease must be detected even if no caller waits for it. Another process may
-    /// have extended a lock of a group by the group's id. The backend then keeps it after this lease, so it must be
+    /// Whether the end of the lease must be detected even if no caller waits for it. Another process may have
+    /// extended a lock of a group by the group's id. The backend then keeps it after this lease, so it must be
     /// released.
     [[nodiscard]] bool is_watched(const lock_record& record) const noexcept;
     void watch_session(lock_record& record);

@@ -101,7 +101,7 @@ public:
             if (failure->code != errc::outcome_unknown)
                 failure = make_failure(errc::outcome_unknown, failure->detail, failure->cause);
         }
-        end_ungranted(create_outcome::failed(std::move(failure)));
+        end_failed(std::move(failure));
     }
 
 private:
@@ -170,9 +170,9 @@ private:
         case step::undo:
             if (!replies[0].is(reply::kind::number)) {
                 state_of(*claim_).granted = true;
-                end_ungranted(create_outcome::failed(make_failure(errc::outcome_unknown, problem_->detail)));
+                end_failed(make_failure(errc::outcome_unknown, problem_->detail));
             } else {
-                end_ungranted(create_outcome::failed(problem_));
+                end_failed(problem_);
             }
             return;
         }
@@ -182,7 +182,7 @@ private:
     {
         const reply& set = replies[raises_counter ? 1 : 0];
         if (set.is_error())
-            end_ungranted(create_outcome::failed(refusal(set)));
+            end_failed(refusal(set));
         else if (set.is(reply::kind::text))
             granted_by_server();
         else
@@ -197,7 +197,7 @@ private:
             return;
         }
         if (!answer.is(reply::kind::array)) {
-            end_ungranted(create_outcome::failed(refusal(answer)));
+            end_failed(refusal(answer));
             return;
         }
         if (answer.at(0).number == 1) {
@@ -210,16 +210,16 @@ private:
         if (answer.items.size() > 3)
             state.intent = true;
         note_answer(owner(), *claim_, sent_on);
-        end_ungranted(busy(answer.at(1), answer.at(2)));
+        done_(busy(answer.at(1), answer.at(2)));
     }
 
-    void end_ungranted(create_outcome outcome)
+    /// A claim that is busy keeps its entry in the index of its group, because it may wait.
+    void end_failed(failure_ptr failure)
     {
         const auto* const state = find_state(*claim_);
-        const bool is_known = !outcome.error || outcome.error->code != errc::outcome_unknown;
-        if (is_known && !(state && state->intent))
+        if (failure->code != errc::outcome_unknown && !(state && state->intent))
             leave_group_if_without_ttl(owner(), *claim_);
-        done_(std::move(outcome));
+        done_(create_outcome::failed(std::move(failure)));
     }
 
     void granted_by_server()

@@ -36,8 +36,9 @@ void append_entry(
 void leave_group(operation_client& owner, std::string_view group, std::vector<std::string> entries) noexcept;
 /// Removes the entry of a claim that has ended. Its token cannot be used again, because the removal may arrive late.
 void leave_group(operation_client& owner, claim& ended) noexcept;
-/// Does the same for a claim without ttl, whose entry would never expire. Called after an attempt that was not granted,
-/// because the core may then give the claim up. While an earlier attempt may still be granted, the entry stays.
+/// Does the same for a claim without ttl, whose entry would never expire. Called after an attempt that failed,
+/// because the core may then give the claim up. While an earlier attempt may still be granted, the entry stays. The
+/// core continues with another claim.
 void leave_group_if_without_ttl(operation_client& owner, claim& refused) noexcept;
 
 } // namespace colock::inline v0::redis::detail

@@ -4,6 +4,8 @@
 #include "integration/redis/fixture.hpp"
 #include "links.hpp"
 
+#include <colock/locker.hpp>
+
 #include <boost/test/unit_test.hpp>
 
 #include <algorithm>
@@ -185,17 +187,11 @@ BOOST_AUTO_TEST_CASE(lock_is_not_granted_if_the_reply_of_the_index_is_lost)
 }
 
 /// The core may give such claims up, and their entries would never expire.
-BOOST_AUTO_TEST_CASE(claims_without_ttl_that_are_not_granted_leave_no_entry)
+BOOST_AUTO_TEST_CASE(claims_without_ttl_whose_attempt_fails_leave_no_entry)
 {
     linked_client f;
     const auto held = member("k", 0ms);
     f.client.test_driver.grant(held);
-    const auto busy = member("k", 0ms), reader = member("k", 0ms, lock_mode::shared);
-    for (const auto& each : {busy, reader}) {
-        f.client.test_driver.check_refused(each);
-        BOOST_TEST(each->release_in_doubt());
-        wait_for_entries(f.client, f.servers, "1");
-    }
     BOOST_TEST((f.client.test_driver.adopt("0123456789abcdef0123456789abcdef", member("k", 0ms)).status ==
                 create_status::busy));
     wait_for_entries(f.client, f.servers, "1");
@@ -212,6 +208,32 @@ BOOST_AUTO_TEST_CASE(claims_without_ttl_that_are_not_granted_leave_no_entry)
     BOOST_TEST(has_entry(f.servers, lost_create));
     f.client.test_driver.abandon(lost_create);
     wait_for_entries(f.client, f.servers, "0");
+}
+
+/// A waiter sends no request until a message wakes it.
+BOOST_AUTO_TEST_CASE(waiter_without_ttl_waits_for_a_message)
+{
+    auto& servers = shared_cluster();
+    asio::io_context io;
+    const redis::options settings{.url = servers.url(), .poll_interval = 1h};
+    locker holder(redis::make_adapter(io.get_executor(), settings)),
+        waiter(redis::make_adapter(io.get_executor(), settings));
+    auto held = holder.group("g"), next = waiter.group("g");
+    run_coro(io, held.acquire("k", {.ttl = 0ms}));
+    auto waiting = start(io, next.acquire("k", {.ttl = 0ms}));
+    auto& owner = servers.node(servers.owner_of("colock:k"));
+    for (int i = 0; i < 500 && owner({"PUBSUB", "SHARDNUMSUB", "colock:k"}).find("\n1\n") == std::string::npos; ++i)
+        io.run_for(10ms);
+    io.run_for(2s);
+    BOOST_TEST(waiter.stats().attempts <= 3u);
+    run_coro(io, held.release());
+    waiting.get(io);
+    for (int i = 0; i < 500 && at_index(servers, "ZCARD") != "1"; ++i)
+        io.run_for(10ms);
+    BOOST_TEST(at_index(servers, "ZCARD") == "1");
+    run_coro(io, next.release());
+    run_coro(io, holder.shutdown(5s));
+    run_coro(io, waiter.shutdown(5s));
 }
 
 BOOST_AUTO_TEST_CASE(extension_by_id_enters_its_locks_in_parts)
