@@ -24,7 +24,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
         .key = std::string(text.substr(quarter, half - quarter)),
         .group = std::string(text.substr(half, quarter)),
         .ttl = std::chrono::milliseconds(text.size()),
-        .proof = std::string(text.substr(half))};
+        .backend_ticket = std::string(text.substr(half))};
     if (!text.empty() && text.front() % 2 == 0) {
         content.mode = colock::lock_mode::shared;
         content.max_holders = text.size();

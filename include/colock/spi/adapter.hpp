@@ -220,9 +220,9 @@ protected:
     void count_unproven(std::uint64_t parts) noexcept;
 
 private:
-    class executor_cell;
+    class shared_executor;
 
-    const std::shared_ptr<executor_cell> executor_;
+    const std::shared_ptr<shared_executor> executor_;
     colock::contact contact_;
     std::atomic<std::uint64_t> unproven_{0};
     std::atomic<unsigned> users_{0};

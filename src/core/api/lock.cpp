@@ -2,8 +2,8 @@
 #include <colock/lock.hpp>
 
 #include "core/operations/operations.hpp"
+#include "core/state/abandon.hpp"
 #include "core/state/core.hpp"
-#include "core/state/owner_gone.hpp"
 
 #include <boost/asio/system_executor.hpp>
 

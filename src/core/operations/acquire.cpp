@@ -52,7 +52,7 @@ void send_single(core& self, const lock_record::ptr& record, lease_clock::time_p
 {
     {
         const std::lock_guard guard(self.mutex);
-        static_cast<void>(key_queues::begin_attempt(*record, now, true));
+        static_cast<void>(key_queues::prepare_attempt(*record, now, true));
         self.unqueued_acquires.push_back(*record);
     }
     send_attempt(self, record, false);
@@ -77,12 +77,12 @@ public:
     acquiring_operation(const acquiring_operation&) = delete;
     acquiring_operation& operator=(const acquiring_operation&) = delete;
 
-    [[nodiscard]] core& owner() const noexcept { return *core_; }
+    [[nodiscard]] core& owner_core() const noexcept { return *core_; }
     void failed(const std::exception_ptr& failure) noexcept { on_exit_.failure = failure; }
 
 protected:
-    acquiring_operation(std::shared_ptr<core>&& owner, lock_record::ptr&& record)
-        : core_(std::move(owner)), record_(std::move(record))
+    acquiring_operation(std::shared_ptr<core>&& self, lock_record::ptr&& record)
+        : core_(std::move(self)), record_(std::move(record))
     {
     }
 
@@ -127,8 +127,8 @@ public:
     using result_type = lock;
     static constexpr on_close closing = on_close::end_wait;
 
-    acquire_operation(std::shared_ptr<core> owner, lock_record::ptr record)
-        : acquiring_operation(std::move(owner), std::move(record))
+    acquire_operation(std::shared_ptr<core> self, lock_record::ptr record)
+        : acquiring_operation(std::move(self), std::move(record))
     {
     }
 
@@ -210,8 +210,8 @@ public:
     using result_type = std::optional<lock>;
     static constexpr on_close closing = on_close::keep_waiting;
 
-    try_acquire_operation(std::shared_ptr<core> owner, lock_record::ptr record)
-        : acquiring_operation(std::move(owner), std::move(record))
+    try_acquire_operation(std::shared_ptr<core> self, lock_record::ptr record)
+        : acquiring_operation(std::move(self), std::move(record))
     {
     }
 

@@ -90,8 +90,8 @@ asio::awaitable<void> pause(std::shared_ptr<core> self, const lock_record& recor
 class group_acquire
 {
 public:
-    group_acquire(std::shared_ptr<core> owner, std::vector<group_member> members, const acquire_options& options)
-        : core_(std::move(owner)), members_(std::move(members)), options_(options),
+    group_acquire(std::shared_ptr<core> self, std::vector<group_member> members, const acquire_options& options)
+        : core_(std::move(self)), members_(std::move(members)), options_(options),
           policy_(options.retry.with_defaults(core_->options.retry)),
           can_ask_in_one_step_(core_->can.create_all && members_.size() > 1 && members_.size() <= max_keys_per_step &&
                                std::ranges::all_of(members_, &is_exclusive)),
@@ -242,7 +242,7 @@ asio::awaitable<bool> group_acquire::attempt_in_one_step()
         for (auto& each : incomplete_.all()) {
             COLOCK_SOMETIMES(group_in_one_step_fails);
             if (each.record->release_in_doubt())
-                each.record = take_over_from(*core_, each.record);
+                each.record = replace_claim(*core_, each.record);
             if (is_unknown)
                 each.record->acquire_state().plan.mark_first_as_check();
         }

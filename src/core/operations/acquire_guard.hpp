@@ -4,8 +4,8 @@
 #include <colock/detail/async_functions.hpp>
 
 #include "core/operations/operation_errors.hpp"
+#include "core/state/abandon.hpp"
 #include "core/state/core.hpp"
-#include "core/state/owner_gone.hpp"
 
 #include <atomic>
 #include <exception>
@@ -34,7 +34,7 @@ struct acquire_guard
     void begin(const lock_record::ptr& claim) noexcept
     {
         record = &claim;
-        core& self = owner();
+        core& self = owner_core();
         // In a single-threaded process, nobody can begin a shutdown before this coroutine suspends.
         if (!is_single_threaded())
             count_in(self.can.immediate ? self.immediate_creates : self.acquire_count);
@@ -43,7 +43,7 @@ struct acquire_guard
     {
         if (!record)
             return;
-        core& self = owner();
+        core& self = owner_core();
         // A lock that was granted, but not handed out, is reported as granted and then as released.
         if (reports && (*record)->current_phase() == phase::acquiring)
             report_not_granted(self, *record, end_code());
@@ -55,7 +55,7 @@ struct acquire_guard
     /// awaited.
     void enter_slow_path() noexcept
     {
-        core& self = owner();
+        core& self = owner_core();
         if (counted_in == &self.acquire_count)
             return;
         auto* const before = counted_in;
@@ -65,21 +65,21 @@ struct acquire_guard
     }
     void dismiss() noexcept
     {
-        core& self = owner();
+        core& self = owner_core();
         record = nullptr;
         if (counted_in)
             count_out(self, *counted_in);
     }
 
 private:
-    [[nodiscard]] core& owner() const noexcept { return *(*record)->owner_core; }
+    [[nodiscard]] core& owner_core() const noexcept { return *(*record)->owner_core; }
     [[nodiscard]] error_code end_code() const
     {
         if (failure)
             return code_of(failure);
         if (is_busy)
             return errc::retry_exhausted;
-        return code_of_destroyed_acquire(owner());
+        return code_of_destroyed_acquire(owner_core());
     }
     void count_in(std::atomic<unsigned>& counter) noexcept
     {

@@ -2,8 +2,8 @@
 #include "core/operations/acquire_step.hpp"
 
 #include "core/operations/operation_errors.hpp"
+#include "core/state/abandon.hpp"
 #include "core/state/core.hpp"
-#include "core/state/owner_gone.hpp"
 #include "core/state/possible_deadlock.hpp"
 
 #include <algorithm>
@@ -162,7 +162,7 @@ step acquire_step::send(bool counts)
     self_.timers.schedule_wait(*record_, schedule_.deadline());
     if (counts && schedule_.attempts() > 0)
         ++self_.stats.retries;
-    const bool must_cancel_wait = key_queues::begin_attempt(*record_, now_, counts);
+    const bool must_cancel_wait = key_queues::prepare_attempt(*record_, now_, counts);
     unlock();
     send_attempt(self_, record_, must_cancel_wait);
     return self_.can.immediate ? step::again : step::await_answer;
@@ -234,11 +234,11 @@ step next_step(core& self, lock_record::ptr& record, retry_schedule& schedule,
     if (self.closed_to_new.load(std::memory_order_relaxed))
         throw_shutting_down(self, *record);
     if (record->release_in_doubt())
-        record = take_over_from(self, record);
+        record = replace_claim(self, record);
     return acquire_step(self, record, schedule, now ? *now : lease_clock::now()).take(seen);
 }
 
-lock_record::ptr take_over_from(core& self, const lock_record::ptr& replaced)
+lock_record::ptr replace_claim(core& self, const lock_record::ptr& replaced)
 {
     lock_record::ptr successor(new lock_record(self.shared_from_this(), {.key = replaced->key(),
                                                                             .mode = replaced->mode(),

@@ -17,7 +17,8 @@ enum class step : unsigned char
     granted,
     /// Call `next_step` again without a wait.
     again,
-    /// Let other handlers run. `next_step` has to be called again afterwards; `grant_at_once` has granted the lock.
+    /// Let other handlers run first. Afterwards, call `next_step` again. From `grant_at_once`: the lock is granted, and
+    /// is returned afterwards.
     yield,
     /// Wait until an attempt is answered.
     await_answer,
@@ -34,7 +35,7 @@ enum class step : unsigned char
     std::optional<lease_clock::time_point> now, std::uint32_t& seen);
 
 /// Abandons `replaced`, a claim that cannot be used any more, and returns a new claim that continues the acquire.
-[[nodiscard]] lock_record::ptr take_over_from(core& self, const lock_record::ptr& replaced);
+[[nodiscard]] lock_record::ptr replace_claim(core& self, const lock_record::ptr& replaced);
 
 /// The uncontended acquire on a backend that answers at once: nothing is queued, suspended or deferred.
 /// \returns `granted`; `yield` if the lock is granted, but other handlers must run before it is returned; `again` if
@@ -49,7 +50,7 @@ inline constexpr unsigned max_immediate_grants = 64;
 /// need no token.
 void prepare_token(const core& self, const lock_record& record);
 
-/// Sends the attempt that `key_queues::begin_attempt` has begun. The mutex must not be held.
+/// Sends the attempt that `key_queues::prepare_attempt` has begun. The mutex must not be held.
 void send_attempt(core& self, const lock_record::ptr& record, bool must_cancel_wait);
 
 } // namespace colock::inline v0::detail

@@ -116,8 +116,8 @@ public:
     using result_type = void;
     static constexpr bool checks_cancellation = false;
 
-    extend_operation(std::shared_ptr<core> owner, lock_record::ptr record, std::chrono::milliseconds ttl)
-        : held_operation(std::move(owner), std::move(record)), ttl_(ttl)
+    extend_operation(std::shared_ptr<core> self, lock_record::ptr record, std::chrono::milliseconds ttl)
+        : held_operation(std::move(self), std::move(record)), ttl_(ttl)
     {
     }
 

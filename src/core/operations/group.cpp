@@ -117,7 +117,7 @@ void record_extension(core& self, const std::vector<lock_record::ptr>& own, mill
     const auto now = lease_clock::now();
     const std::lock_guard guard(self.mutex);
     for (const auto& each : own)
-        each->release_state().retries.on_request(now, ttl);
+        each->release_state().retries.note_expiry(now, ttl);
 }
 
 /// Extends all locks of the group at the backend, before the own locks are extended through their handles. The backend

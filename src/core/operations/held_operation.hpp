@@ -22,11 +22,11 @@ public:
     held_operation(const held_operation&) = delete;
     held_operation& operator=(const held_operation&) = delete;
 
-    [[nodiscard]] core& owner() const noexcept { return *core_; }
+    [[nodiscard]] core& owner_core() const noexcept { return *core_; }
 
 protected:
-    held_operation(std::shared_ptr<core>&& owner, lock_record::ptr&& record)
-        : core_(std::move(owner)), record_(std::move(record))
+    held_operation(std::shared_ptr<core>&& self, lock_record::ptr&& record)
+        : core_(std::move(self)), record_(std::move(record))
     {
     }
     ~held_operation() = default;

@@ -55,8 +55,8 @@ public:
     using result_type = bool;
     static constexpr bool checks_cancellation = false;
 
-    is_valid_operation(std::shared_ptr<core> owner, lock_record::ptr record)
-        : held_operation(std::move(owner), std::move(record))
+    is_valid_operation(std::shared_ptr<core> self, lock_record::ptr record)
+        : held_operation(std::move(self), std::move(record))
     {
     }
 
@@ -112,8 +112,8 @@ class lease_listener
 {
 public:
     /// \param notified a condition that is notified of the end, in addition to that of `record`; may be null
-    lease_listener(core& owner, lock_record::ptr record, condition* notified = nullptr)
-        : core_(owner), record_(std::move(record))
+    lease_listener(core& self, lock_record::ptr record, condition* notified = nullptr)
+        : core_(self), record_(std::move(record))
     {
         const std::lock_guard guard(core_.mutex);
         if (notified) {
@@ -161,8 +161,8 @@ public:
     using result_type = lost_reason;
     static constexpr bool checks_cancellation = true;
 
-    lost_operation(std::shared_ptr<core> owner, lock_record::ptr record)
-        : held_operation(std::move(owner), std::move(record))
+    lost_operation(std::shared_ptr<core> self, lock_record::ptr record)
+        : held_operation(std::move(self), std::move(record))
     {
     }
 
@@ -192,7 +192,7 @@ public:
     static constexpr on_close closing = on_close::keep_waiting;
     static constexpr bool checks_cancellation = true;
 
-    first_lost_operation(std::shared_ptr<core> owner, std::vector<lock_record::ptr> records) : core_(std::move(owner))
+    first_lost_operation(std::shared_ptr<core> self, std::vector<lock_record::ptr> records) : core_(std::move(self))
     {
         for (auto& each : records)
             listeners_.emplace_back(*core_, std::move(each), &first_end_);
@@ -200,7 +200,7 @@ public:
     first_lost_operation(const first_lost_operation&) = delete;
     first_lost_operation& operator=(const first_lost_operation&) = delete;
 
-    [[nodiscard]] core& owner() const noexcept { return *core_; }
+    [[nodiscard]] core& owner_core() const noexcept { return *core_; }
     [[nodiscard]] static bool begin() noexcept { return false; }
 
     [[nodiscard]] std::optional<awaited_change> advance()

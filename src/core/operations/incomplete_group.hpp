@@ -38,7 +38,7 @@ struct requested_lock
 class incomplete_group
 {
 public:
-    explicit incomplete_group(std::shared_ptr<core> owner) : core_(std::move(owner)) {}
+    explicit incomplete_group(std::shared_ptr<core> self) : core_(std::move(self)) {}
     incomplete_group(const incomplete_group&) = delete;
     incomplete_group& operator=(const incomplete_group&) = delete;
 

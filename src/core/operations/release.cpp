@@ -3,8 +3,8 @@
 #include "core/operations/operation_errors.hpp"
 #include "core/operations/operations.hpp"
 #include "core/operations/run_operation.hpp"
+#include "core/state/abandon.hpp"
 #include "core/state/core.hpp"
-#include "core/state/owner_gone.hpp"
 
 #include <algorithm>
 #include <cstdint>
@@ -107,8 +107,8 @@ public:
     using result_type = void;
     static constexpr bool checks_cancellation = false;
 
-    release_operation(std::shared_ptr<core> owner, lock_record::ptr record, on_failure report)
-        : held_operation(std::move(owner), std::move(record)), report_(report)
+    release_operation(std::shared_ptr<core> self, lock_record::ptr record, on_failure report)
+        : held_operation(std::move(self), std::move(record)), report_(report)
     {
         // A quiet release throws no error that would contain this time.
         if (report == on_failure::raise)

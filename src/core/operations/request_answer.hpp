@@ -18,7 +18,7 @@ struct answer_state : condition
 {
     std::optional<Outcome> outcome;
     /// Whether nobody waits for the outcome any more.
-    bool caller_is_gone = false;
+    bool is_abandoned = false;
 };
 
 /// Sends a request that is not about one claim: a query, a break, a purge, or an operation on a group. Returns the
@@ -33,15 +33,15 @@ template <class Outcome>
     const auto began = lease_clock::now();
     auto state = std::make_shared<answer_state<Outcome>>();
     start(*self->backend, [state, on_answer = std::move(on_answer), weak = self->weak_from_this()](Outcome outcome) {
-        const auto owner = weak.lock();
-        if (!owner)
+        const auto alive = weak.lock();
+        if (!alive)
             return;
         if (outcome.error)
-            owner->complete_failure(outcome.error);
+            alive->complete_failure(outcome.error);
         if (on_answer)
-            on_answer(*owner, outcome);
-        owner->update([&](deferred_actions& actions) {
-            if (!state->caller_is_gone)
+            on_answer(*alive, outcome);
+        alive->update([&](deferred_actions& actions) {
+            if (!state->is_abandoned)
                 state->outcome = std::move(outcome);
             state->notify(actions.wakes);
         });
@@ -52,7 +52,7 @@ template <class Outcome>
     {
         const std::lock_guard guard(self->mutex);
         // An answer after the timeout is ignored.
-        state->caller_is_gone = true;
+        state->is_abandoned = true;
         answer = std::move(state->outcome);
     }
     if (!answer)

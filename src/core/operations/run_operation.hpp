@@ -33,7 +33,7 @@ namespace colock::inline v0::detail {
 //   bool begin();                               // returns true if the result is ready
 //   std::optional<awaited_change> advance();    // returns the next change to wait for; empty: the result is ready
 //   result_type result();                       // called once
-//   core& owner();
+//   core& owner_core();
 //
 // If a member function throws, or a wait is cancelled, the operation ends with the exception. If there is a member
 // `void failed(const std::exception_ptr&) noexcept`, it is called with that exception. The destructor leaves
@@ -66,7 +66,7 @@ asio::awaitable<typename Operation::result_type> finish_operation(
         for (; next; next = running->advance()) {
             if constexpr (Operation::checks_cancellation)
                 throw_if_cancelled(co_await asio::this_coro::cancellation_state);
-            co_await running->owner().async_wait(*next->source, next->seen, Operation::closing);
+            co_await running->owner_core().async_wait(*next->source, next->seen, Operation::closing);
         }
         co_return running->result();
     } catch (...) {
@@ -89,7 +89,7 @@ asio::awaitable<typename Operation::result_type> await_operation(Arguments... ar
             while (const auto next = running.advance()) {
                 if constexpr (Operation::checks_cancellation)
                     throw_if_cancelled(co_await asio::this_coro::cancellation_state);
-                co_await running.owner().async_wait(*next->source, next->seen, Operation::closing);
+                co_await running.owner_core().async_wait(*next->source, next->seen, Operation::closing);
             }
         }
         co_return running.result();
@@ -99,15 +99,15 @@ asio::awaitable<typename Operation::result_type> await_operation(Arguments... ar
     }
 }
 
-/// Runs an operation, constructed from `owner` and `arguments`, and invokes `handler` with its result.
+/// Runs an operation, constructed from `self` and `arguments`, and invokes `handler` with its result.
 template <class Operation, class... Arguments>
-void start_operation(operation_handler<typename Operation::result_type> handler, const std::shared_ptr<core>& owner,
+void start_operation(operation_handler<typename Operation::result_type> handler, const std::shared_ptr<core>& self,
     Arguments&&... arguments)
 {
     using result_type = typename Operation::result_type;
     // The operation may be cancelled while it begins.
-    cancellation_relay relay(asio::get_associated_cancellation_slot(handler), owner->gate());
-    auto running = std::make_unique<Operation>(owner, std::forward<Arguments>(arguments)...);
+    cancellation_relay relay(asio::get_associated_cancellation_slot(handler), self->gate());
+    auto running = std::make_unique<Operation>(self, std::forward<Arguments>(arguments)...);
     std::exception_ptr failure;
     std::optional<stored_result<result_type>> result;
     std::optional<awaited_change> next;
@@ -128,10 +128,10 @@ void start_operation(operation_handler<typename Operation::result_type> handler,
         next.reset();
     }
     if (next)
-        return spawn_operation<result_type>(owner->executor(), owner->gate(),
-            finish_operation(std::move(running), next), std::move(handler), std::move(relay));
+        return spawn_operation<result_type>(self->executor(), self->gate(), finish_operation(std::move(running), next),
+            std::move(handler), std::move(relay));
     running.reset();
-    complete_immediately<result_type>(owner->executor(), std::move(handler), std::move(failure), std::move(result));
+    complete_immediately<result_type>(self->executor(), std::move(handler), std::move(failure), std::move(result));
 }
 
 } // namespace colock::inline v0::detail

@@ -32,10 +32,10 @@ asio::awaitable<void> close_backend(
 {
     auto state = std::make_shared<answer_state<close_outcome>>();
     leave_backend(*self, close_timeout, [state, weak = self->weak_from_this()](close_outcome outcome) {
-        const auto owner = weak.lock();
-        if (!owner)
+        const auto alive = weak.lock();
+        if (!alive)
             return;
-        owner->update([&](deferred_actions& actions) {
+        alive->update([&](deferred_actions& actions) {
             state->outcome = outcome;
             state->notify(actions.wakes);
         });

@@ -96,8 +96,8 @@ std::optional<lost_reason> end_detach(core& self, lock_record& record, bool has_
 class ticket_export
 {
 public:
-    ticket_export(std::shared_ptr<core> owner, lock_record::ptr record)
-        : core_(std::move(owner)), record_(std::move(record)), state_(std::make_shared<state>())
+    ticket_export(std::shared_ptr<core> self, lock_record::ptr record)
+        : core_(std::move(self)), record_(std::move(record)), state_(std::make_shared<state>())
     {
     }
     ticket_export(const ticket_export&) = delete;
@@ -126,7 +126,7 @@ public:
     [[nodiscard]] std::optional<export_outcome> take_outcome()
     {
         const std::lock_guard guard(core_->mutex);
-        state_->caller_is_gone = !state_->outcome;
+        state_->is_abandoned = !state_->outcome;
         return state_->outcome;
     }
     /// Returns why the lock is not held any more, if so.
@@ -140,7 +140,7 @@ public:
     {
         is_started_ = false;
         return core_->update([&](deferred_actions& actions) {
-            state_->caller_is_gone = !state_->outcome;
+            state_->is_abandoned = !state_->outcome;
             return state_->outcome ? end_detach(*core_, *record_, has_ticket, actions) : std::nullopt;
         });
     }
@@ -150,7 +150,7 @@ private:
     struct state
     {
         std::optional<export_outcome> outcome{};
-        bool caller_is_gone = false;
+        bool is_abandoned = false;
     };
 
     static void on_exported(core& self, lock_record& record, state& result, export_outcome&& outcome)
@@ -158,7 +158,7 @@ private:
         if (outcome.error)
             self.complete_failure(outcome.error);
         self.update([&](deferred_actions& actions) {
-            if (result.caller_is_gone) {
+            if (result.is_abandoned) {
                 static_cast<void>(end_detach(self, record, false, actions));
             } else {
                 result.outcome = std::move(outcome);
@@ -200,7 +200,7 @@ asio::awaitable<std::string> detach(std::shared_ptr<core> self, lock_record::ptr
         .mode = record->mode(),
         .max_holders = record->max_holders(),
         .ttl = record->ttl(),
-        .proof = outcome->ticket});
+        .backend_ticket = outcome->ticket});
     if (const auto lost = exporting.finish(true))
         throw_not_held(*self, *record, began, *lost);
     co_return ticket;
@@ -257,8 +257,8 @@ void process_answer(core& self, lock_record& record, retry_schedule& schedule, c
 
 /// Returns `granted`; `again` if a request was sent or an answer was processed, so that the state must be checked
 /// again; or `wait`, and stores in `seen` the version that was checked.
-step next_adoption_step(
-    core& self, const lock_record::ptr& record, const std::string& proof, retry_schedule& schedule, std::uint32_t& seen)
+step next_adoption_step(core& self, const lock_record::ptr& record, const std::string& backend_ticket,
+    retry_schedule& schedule, std::uint32_t& seen)
 {
     const auto now = lease_clock::now();
     {
@@ -287,14 +287,15 @@ step next_adoption_step(
         }
         if (record->attempts_made > 0)
             ++self.stats.retries;
-        static_cast<void>(key_queues::begin_attempt(*record, now, true));
+        static_cast<void>(key_queues::prepare_attempt(*record, now, true));
         if (!record->list_hook::is_linked())
             self.unqueued_acquires.push_back(*record);
     }
     self.start_request(
         *record,
         [&](adapter& backend) {
-            backend.start_adopt(proof, record, completion<create_outcome>::bind<&lock_record::on_created>(record));
+            backend.start_adopt(
+                backend_ticket, record, completion<create_outcome>::bind<&lock_record::on_created>(record));
         },
         [&](const failure_ptr& failure) { record->on_created(create_outcome::failed(failure)); });
     return step::again;
@@ -308,7 +309,7 @@ asio::awaitable<lock> adopt(std::shared_ptr<core> self, std::string ticket, acqu
 {
     check_tickets_supported(*self, {});
     auto content = read_ticket(*self, ticket);
-    const auto proof = std::move(content.proof);
+    const auto backend_ticket = std::move(content.backend_ticket);
     auto record = prepare_adoption(self, std::move(content), std::move(options));
     acquire_guard on_exit(record);
     try {
@@ -324,7 +325,7 @@ asio::awaitable<lock> adopt(std::shared_ptr<core> self, std::string ticket, acqu
             std::uint32_t seen = 0;
             if (record->current_phase() == phase::acquiring)
                 throw_if_cancelled(co_await asio::this_coro::cancellation_state);
-            const step next = next_adoption_step(*self, record, proof, schedule, seen);
+            const step next = next_adoption_step(*self, record, backend_ticket, schedule, seen);
             if (next == step::granted) {
                 on_exit.dismiss();
                 co_return lock_record::make_lock(std::move(record), std::move(self));

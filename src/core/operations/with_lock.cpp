@@ -4,8 +4,8 @@
 #include "core/operations/operation_errors.hpp"
 #include "core/operations/operations.hpp"
 #include "core/operations/wait_until.hpp"
+#include "core/state/abandon.hpp"
 #include "core/state/core.hpp"
-#include "core/state/owner_gone.hpp"
 #include "util/simulation_marks.hpp"
 #include "util/strand.hpp"
 

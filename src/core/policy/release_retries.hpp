@@ -22,7 +22,7 @@ public:
 
     /// Called for each request with a TTL that the backend may have executed.
     /// \param ttl 0: the backend keeps the claim until it is released
-    void on_request(time_point sent_at, milliseconds ttl) noexcept
+    void note_expiry(time_point sent_at, milliseconds ttl) noexcept
     {
         latest_expiry_ = std::max(latest_expiry_, ttl == ttl.zero() ? time_point::max() : saturating_add(sent_at, ttl));
     }

@@ -15,7 +15,7 @@ namespace {
 
 /// Marks a ticket, and ends with the version of the ticket format. Increase the version with each change of the format.
 constexpr std::string_view prefix = "colock1";
-/// Maximum size of `proof` in bytes. The key has no such limit, because an adapter may allow any length.
+/// Maximum size of `backend_ticket` in bytes. The key has no such limit, because an adapter may allow any length.
 constexpr std::size_t max_proof = 16 * 1024;
 
 void append_hex(std::string& to, std::string_view bytes)
@@ -44,7 +44,7 @@ std::string to_ticket(const ticket_content& content)
     (ticket += '.') += content.mode == lock_mode::shared ? 's' : 'x';
     (ticket += '.') += std::to_string(content.max_holders);
     (ticket += '.') += std::to_string(content.ttl.count());
-    append_hex(ticket, content.proof);
+    append_hex(ticket, content.backend_ticket);
     return ticket;
 }
 
@@ -64,7 +64,7 @@ std::optional<ticket_content> parse_ticket(std::string_view ticket)
     ticket_content content;
     const auto max_holders = read_number(parts[5]), ttl = read_number(parts[6]);
     const bool is_read = max_holders && ttl && read_hex(parts[1], content.backend) && read_hex(parts[2], content.key) &&
-                         read_hex(parts[3], content.group) && read_hex(parts[7], content.proof);
+                         read_hex(parts[3], content.group) && read_hex(parts[7], content.backend_ticket);
     if (!is_read)
         return std::nullopt;
     content.mode = parts[4] == "s" ? lock_mode::shared : lock_mode::exclusive;

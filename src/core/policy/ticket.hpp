@@ -24,7 +24,7 @@ struct ticket_content
     /// 0: until released.
     std::chrono::milliseconds ttl{0};
     /// The data of `export_outcome`.
-    std::string proof{};
+    std::string backend_ticket{};
 
     friend bool operator==(const ticket_content&, const ticket_content&) = default;
 };

@@ -36,10 +36,10 @@ asio::any_io_executor checked(asio::any_io_executor executor)
 
 /// Releases the executor of an adapter when the context shuts down, and notifies the adapter. A separate object,
 /// because a constructor cannot provide a weak pointer to the adapter.
-class adapter::executor_cell final : public context_member
+class adapter::shared_executor final : public context_member
 {
 public:
-    executor_cell(adapter& owner, asio::any_io_executor executor) : owner_(&owner), executor_(std::move(executor)) {}
+    shared_executor(adapter& owner, asio::any_io_executor executor) : owner_(&owner), executor_(std::move(executor)) {}
 
     /// Returns the executor; empty after the context has shut down.
     [[nodiscard]] asio::any_io_executor get() const
@@ -48,7 +48,7 @@ public:
         return executor_;
     }
     /// Registers this object with the context, which must not have shut down.
-    static void join(const std::shared_ptr<executor_cell>& cell)
+    static void register_with_context(const std::shared_ptr<shared_executor>& cell)
     {
         join_context(cell->executor_, cell);
         cell->gate_ = detail::context_gate::of(cell->executor_);
@@ -92,9 +92,9 @@ private:
 };
 
 adapter::adapter(asio::any_io_executor executor)
-    : executor_(std::make_shared<executor_cell>(*this, checked(std::move(executor)))), contact_(*this)
+    : executor_(std::make_shared<shared_executor>(*this, checked(std::move(executor)))), contact_(*this)
 {
-    executor_cell::join(executor_);
+    shared_executor::register_with_context(executor_);
 }
 
 adapter::~adapter()

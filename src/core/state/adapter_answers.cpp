@@ -57,13 +57,13 @@ void core::on_created(lock_record& record, create_outcome&& outcome)
         if (record.current_phase() == phase::ending) {
             COLOCK_SOMETIMES(acquire_is_given_up_before_its_answer);
             record.granted = outcome.status == create_status::granted;
-            record.release_state().retries.on_request(record.operation_start(), record.ttl());
+            record.release_state().retries.note_expiry(record.operation_start(), record.ttl());
             if (record.may_exist_in_backend)
                 releases.send_release(record, actions);
             else
                 finish(record, true, actions);
         } else if (outcome.status == create_status::granted && !closed_to_new.load(std::memory_order_relaxed) &&
-                   (can.immediate || lease_plan::arrives_in_time(leases.request_of(record, record.ttl()),
+                   (can.immediate || lease_plan::arrives_in_time(leases.lease_request_for(record, record.ttl()),
                                          record.lease().session_until(), now, margins)))
         {
             grant(record, outcome.fence, actions);
@@ -132,8 +132,9 @@ void core::on_handed_over(lock_record& holder, lock_record& next, hand_over_outc
         const std::lock_guard guard(mutex);
         if (holder.current_phase() == phase::ending && !holder.release_state().is_in_background &&
             !std::exchange(holder.release_state().release_reported, true))
-            events.add(
-                {.type = lock_event::kind::released, .record = &holder, .span = holder.release_state().held.span()});
+            events.add({.type = lock_event::kind::released,
+                .record = &holder,
+                .span = holder.release_state().time_held.span()});
     }
     on_created(next, std::move(outcome.created));
     on_released(holder, std::move(outcome.released));

@@ -225,10 +225,10 @@ public:
 
     /// \param by_id the group was made for an id, so it also concerns locks of other handles
     [[nodiscard]] static lock_group make_group(
-        std::shared_ptr<core> owner, std::string id, std::vector<lock> locks, bool by_id = false)
+        std::shared_ptr<core> self, std::string id, std::vector<lock> locks, bool by_id = false)
     {
         lock_group group;
-        group.core_ = std::move(owner);
+        group.core_ = std::move(self);
         group.id_ = std::move(id);
         group.locks_ = std::move(locks);
         group.by_id_ = by_id;

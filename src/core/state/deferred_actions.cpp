@@ -65,20 +65,20 @@ void fail(const deferred_actions::request& request, const failure_ptr& failure)
 }
 
 /// Reports a batch of the pending events. The rest is posted, so that the thread can do other work.
-/// \param owner keeps the core alive; null while the core is destroyed
-void report_events(core& self, const std::shared_ptr<core>& owner)
+/// \param kept keeps the core alive; null while the core is destroyed
+void report_events(core& self, const std::shared_ptr<core>& kept)
 {
     while (self.events.report_batch(*self.options.observer)) {
         // Without an event loop, nothing else would report the rest.
-        if (!owner || self.dead)
+        if (!kept || self.dead)
             continue;
         if (!self.events.begin_post())
             return;
         try {
             // The posted function keeps the core alive, so that no event is dropped.
-            if (self.post_to_context([owner] {
-                    owner->events.end_post();
-                    report_events(*owner, owner);
+            if (self.post_to_context([kept] {
+                    kept->events.end_post();
+                    report_events(*kept, kept);
                 }))
                 return;
         } catch (const std::bad_alloc&) {

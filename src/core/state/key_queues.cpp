@@ -117,7 +117,7 @@ void key_queues::enter(lock_record& record, bool as_head, wake_list& wakes)
     }
 }
 
-bool key_queues::begin_attempt(lock_record& record, lease_clock::time_point now, bool counts)
+bool key_queues::prepare_attempt(lock_record& record, lease_clock::time_point now, bool counts)
 {
     record.prepare_create();
     record.set_operation_start(now);
@@ -213,7 +213,7 @@ void key_queues::replace(lock_record& member, lock_record& successor)
 }
 
 /// Events of the backend do not replace this: they come later, and a head whose create is still in flight may get none.
-void key_queues::wake_heads(const lock_record& record, wake_list& wakes)
+void key_queues::wake_if_free(const lock_record& record, wake_list& wakes)
 {
     key_queue* queue = find(record);
     // After a hand-over the next holder has the key already.
@@ -254,7 +254,7 @@ bool key_queues::wake_after_contact(wake_list& wakes)
 void key_queues::wake_after_release(const lock_record& record, wake_list& wakes)
 {
     if (!fifo_)
-        return wake_heads(record, wakes);
+        return wake_if_free(record, wakes);
     if (key_queue* queue = find(record))
         wake_listed(*queue, wakes);
 }

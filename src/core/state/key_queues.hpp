@@ -104,7 +104,7 @@ public:
     /// Prepares a create of `record`, which is sent next. Returns whether `record` still has a wait at the adapter,
     /// which the caller must cancel.
     /// \param counts the attempt counts for the retry policy
-    [[nodiscard]] static bool begin_attempt(lock_record& record, lease_clock::time_point now, bool counts);
+    [[nodiscard]] static bool prepare_attempt(lock_record& record, lease_clock::time_point now, bool counts);
     /// Called when `record` sends a request or becomes a head: if it is a head, adds it to `wake_on_release`.
     static void add_to_wake_on_release(lock_record& record) noexcept;
     /// Called when `record` begins to listen for an event of the backend. If the backend keeps a queue, it wakes the
@@ -115,7 +115,7 @@ public:
 
     /// Called when the key of `record` may be free without a release by the backend. Wakes all heads if the backend
     /// keeps a queue. Otherwise wakes those in `wake_on_release`, and none while the key has a holder in this locker.
-    void wake_heads(const lock_record& record, wake_list& wakes);
+    void wake_if_free(const lock_record& record, wake_list& wakes);
     /// Called when the backend can be reached again. `wake_after_contact` then wakes the heads whose last attempt
     /// failed. If the backend keeps no queue, it also wakes the heads that listen, because events may be lost. With a
     /// queue, the adapter checks for changes when it listens again.

@@ -20,7 +20,7 @@ constexpr milliseconds delay_without_memory{10};
 
 } // namespace
 
-lease_request lease_table::request_of(const lock_record& claim, milliseconds ttl) const noexcept
+lease_request lease_table::lease_request_for(const lock_record& claim, milliseconds ttl) const noexcept
 {
     // An earlier request that is unanswered may still arrive, and set its TTL.
     const auto smaller_ttl = std::min(ttl, claim.late_ttl());
@@ -136,7 +136,7 @@ void lease_table::start_renewal(lock_record& record, time_point now, deferred_ac
     record.lease_state().extension.ttl = *ttl;
     record.lease_state().extension.result.reset();
     record.set_operation_start(now);
-    record.release_state().retries.on_request(now, *ttl);
+    record.release_state().retries.note_expiry(now, *ttl);
 }
 
 void lease_table::watch_session(lock_record& record)
@@ -173,9 +173,9 @@ std::optional<lost_reason> lease_table::end_if_lost(lock_record& record, deferre
 
 void lease_table::apply_requested_ttl(lock_record& record, milliseconds ttl, deferred_actions& actions)
 {
-    record.release_state().retries.on_request(record.operation_start(), ttl);
+    record.release_state().retries.note_expiry(record.operation_start(), ttl);
     const auto earlier_expiry =
-        record.lease_state().plan.on_shortened(request_of(record, ttl), record.lease().ttl_bound());
+        record.lease_state().plan.on_shortened(lease_request_for(record, ttl), record.lease().ttl_bound());
     if (earlier_expiry) {
         record.lease().set_ttl_bound(*earlier_expiry);
         core_.queues.wake_for_earlier_expiry(record, saturating_add(record.operation_start(), ttl), actions.wakes);
@@ -188,8 +188,8 @@ void lease_table::on_extended(lock_record& record, extend_outcome&& outcome, def
     const auto result = std::move(record.lease_state().extension.result);
     // The renewals of an incomplete group are neither counted nor reported, also if they are answered after its
     // completion.
-    const bool is_renewal = !result && !record.group_in_progress && record.lease_state().plan.renews();
-    const bool is_reported = core_.options.observer && (result ? !record.group_in_progress : is_renewal);
+    const bool is_counted_renewal = !result && !record.group_in_progress && record.lease_state().plan.renews();
+    const bool is_reported = core_.options.observer && (result ? !record.group_in_progress : is_counted_renewal);
     if (outcome.status == extend_status::failed && outcome.error->code == errc::outcome_unknown)
         record.lower_late_ttl(record.lease_state().extension.ttl);
     if (record.current_phase() == phase::ended)
@@ -200,10 +200,10 @@ void lease_table::on_extended(lock_record& record, extend_outcome&& outcome, def
         record.lease_state().renewal_error = nullptr;
         if (result)
             record.set_ttl(record.lease_state().extension.ttl);
-        else if (is_renewal)
+        else if (is_counted_renewal)
             ++core_.stats.renewals;
         record.lease().set_ttl_bound(record.lease_state().plan.on_extended(
-            request_of(record, record.lease_state().extension.ttl), std::min(record.ttl(), record.late_ttl())));
+            lease_request_for(record, record.lease_state().extension.ttl), std::min(record.ttl(), record.late_ttl())));
         if (!result && is_reported) {
             core_.events.add({.type = lock_event::kind::renewed,
                 .record = &record,
@@ -213,7 +213,7 @@ void lease_table::on_extended(lock_record& record, extend_outcome&& outcome, def
         // Not held any more, or answered after the expiry: a lock that counted as lost meanwhile is not restored.
         core_.end_and_release(record, end_reason_of(record, lease_clock::now()), actions);
     } else if (record.lease_state().plan.renews()) {
-        if (is_renewal)
+        if (is_counted_renewal)
             ++core_.stats.renewal_errors;
         record.lease_state().plan.on_failed(lease_clock::now());
         record.lease_state().renewal_error = outcome.error;

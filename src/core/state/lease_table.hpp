@@ -64,7 +64,8 @@ public:
 
     /// Returns the parameters from which the local expiry of `claim` is computed. `ttl` is that of the last request; a
     /// smaller TTL of a late request replaces it.
-    [[nodiscard]] lease_request request_of(const lock_record& claim, std::chrono::milliseconds ttl) const noexcept;
+    [[nodiscard]] lease_request lease_request_for(
+        const lock_record& claim, std::chrono::milliseconds ttl) const noexcept;
 
     [[nodiscard]] record_list& all() noexcept { return held_; }
 

@@ -24,9 +24,9 @@ void group_progress::lease_ended(wake_list& wakes)
     notify(wakes);
 }
 
-lock_record::lock_record(const std::shared_ptr<core>& owner, claim_request request)
-    : claim(std::move(request)), condition(true), owner_core(owner.get()), weak_core(owner),
-      is_immediate(owner->can.immediate), acquire_state_{}
+lock_record::lock_record(const std::shared_ptr<core>& self, claim_request request)
+    : claim(std::move(request)), condition(true), owner_core(self.get()), weak_core(self),
+      is_immediate(self->can.immediate), acquire_state_{}
 {
 }
 

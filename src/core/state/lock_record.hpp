@@ -138,8 +138,8 @@ struct end_listener : boost::intrusive::list_base_hook<auto_unlink>
     condition* target = nullptr;
 };
 
-/// The state of a release. `held` and `retries` are used from the grant on, the rest from the moment the lock is to be
-/// released.
+/// The state of a release. `time_held` and `retries` are used from the grant on, the rest from the moment the lock is
+/// to be released.
 struct release_state
 {
     /// Error of the first answer to the release.
@@ -148,7 +148,7 @@ struct release_state
     lease_clock::time_point wait_deadline = lease_clock::time_point::max();
     release_retries retries;
     /// How long the lock was held. Measured only if there is an observer.
-    hold_timer held;
+    hold_timer time_held;
     /// No caller reports this release: the caller is gone, the lease was lost, or the first request has failed. Such a
     /// lock is not handed over.
     bool is_in_background = false;
@@ -198,7 +198,7 @@ public:
     /// Links the record into key_queue::wake_on_release.
     using release_hook = boost::intrusive::list_base_hook<boost::intrusive::tag<release_tag>, auto_unlink>;
 
-    lock_record(const std::shared_ptr<core>& owner, claim_request request);
+    lock_record(const std::shared_ptr<core>& self, claim_request request);
     ~lock_record() override;
 
     static void* operator new(std::size_t size);
@@ -213,9 +213,9 @@ public:
         return {static_cast<lock_record*>(claim.detach()), false};
     }
     [[nodiscard]] static lock_record& from_lock(const lock& handle) noexcept { return from_claim(handle.record_); }
-    [[nodiscard]] static lock make_lock(ptr&& record, std::shared_ptr<core>&& owner) noexcept
+    [[nodiscard]] static lock make_lock(ptr&& record, std::shared_ptr<core>&& self) noexcept
     {
-        return lock(std::move(record), std::move(owner));
+        return lock(std::move(record), std::move(self));
     }
 
     /// Must be called before a create, or a request that includes one, is sent. Discards reports about an earlier

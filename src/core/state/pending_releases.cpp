@@ -22,7 +22,7 @@ constexpr auto max_time_for_others = 20ms;
 
 void pending_releases::add(lock_record& record)
 {
-    record.release_state().retries.on_request(record.operation_start(), record.ttl());
+    record.release_state().retries.note_expiry(record.operation_start(), record.ttl());
     intrusive_ptr_add_ref(&record);
     ending_.push_back(record);
     ++size_;
@@ -70,11 +70,11 @@ void pending_releases::send_release(lock_record& record, deferred_actions& actio
     // while the call is still in progress.
     if (core_.options.observer && core_.can.immediate && !state.is_in_background && record.granted) {
         state.release_reported = true;
-        core_.events.add({.type = lock_event::kind::released, .record = &record, .span = state.held.span()});
+        core_.events.add({.type = lock_event::kind::released, .record = &record, .span = state.time_held.span()});
     }
     if (next) {
         // A wait at the adapter was cancelled above.
-        static_cast<void>(key_queues::begin_attempt(*next, now, false));
+        static_cast<void>(key_queues::prepare_attempt(*next, now, false));
         next->acquire_state().open_to_hand_over = false;
     } else {
         record.set_has_local_waiters(core_.queues.find(record) != nullptr);

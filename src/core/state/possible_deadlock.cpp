@@ -34,12 +34,12 @@ lease_clock::time_point report_possible_deadlock(core& self, lock_record& record
     if (now < record.started + search_interval)
         return record.started + search_interval;
     auto* const holder = find_own_holder(self, record, now);
-    if (!holder || holder->release_state().held.elapsed(now) < search_interval)
+    if (!holder || holder->release_state().time_held.elapsed(now) < search_interval)
         return now + search_interval;
     record.reported.possible_deadlock = true;
     self.events.add({.type = lock_event::kind::possible_deadlock,
         .record = holder,
-        .span = holder->release_state().held.elapsed(now),
+        .span = holder->release_state().time_held.elapsed(now),
         .waiting_at = place_of(record)});
     return lease_clock::time_point::max();
 }

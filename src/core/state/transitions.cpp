@@ -27,7 +27,7 @@ void count_grant(core& self, lock_record& record)
     if (!self.options.observer)
         return;
     const auto now = lease_clock::now();
-    record.release_state().held.start(now);
+    record.release_state().time_held.start(now);
     self.events.add({.type = lock_event::kind::granted, .record = &record, .span = now - record.started});
 }
 
@@ -51,7 +51,7 @@ void count_end(core& self, lock_record& record, lost_reason reason)
         self.events.add({.type = lock_event::kind::lost,
             .record = &record,
             .reason = reason,
-            .span = record.release_state().held.span()});
+            .span = record.release_state().time_held.span()});
     }
 }
 
@@ -73,8 +73,8 @@ void core::grant(lock_record& record, std::uint64_t fence, deferred_actions& act
     record.granted = true;
     record.begin_lease_state();
     record.lease_state().fence = fence;
-    record.lease().set_ttl_bound(
-        record.lease_state().plan.on_granted(leases.request_of(record, record.ttl()), record.lease().session_until()));
+    record.lease().set_ttl_bound(record.lease_state().plan.on_granted(
+        leases.lease_request_for(record, record.ttl()), record.lease().session_until()));
     record.move_to(phase::held);
     leases.add(record);
     if (!record.group_in_progress) {
@@ -157,14 +157,14 @@ void core::finish(lock_record& record, bool proven, deferred_actions& actions)
         events.add({.type = state.is_in_background ? lock_event::kind::settled : lock_event::kind::released,
             .record = &record,
             .proven = proven,
-            .span = state.held.span()});
+            .span = state.time_held.span()});
     }
     record.move_to(phase::ended);
     record.notify(actions.wakes);
     if (record.granted && proven)
         queues.wake_after_release(record, actions.wakes);
     else if (record.granted)
-        queues.wake_heads(record, actions.wakes);
+        queues.wake_if_free(record, actions.wakes);
     releases.remove(record, actions);
 }
 
@@ -180,12 +180,12 @@ void core::end_lease(lock_record& record, lost_reason reason, deferred_actions& 
     record.move_to(phase::ending);
     record.lease_state().plan.forget_renewal();
     if (options.observer)
-        state.held.stop(lease_clock::now());
+        state.time_held.stop(lease_clock::now());
     releases.add(record);
     if (key_queue* const queue = queues.find(record); queue && queue->holder == &record)
         queue->holder = nullptr;
     if (!is_released)
-        queues.wake_heads(record, actions.wakes);
+        queues.wake_if_free(record, actions.wakes);
     state.is_in_background = group || !is_released;
     if (group)
         group->lease_ended(actions.wakes);

@@ -19,7 +19,7 @@ constexpr time_point start{1000h};
 BOOST_AUTO_TEST_CASE(delay_doubles_from_50_ms_to_2_s)
 {
     release_retries retries;
-    retries.on_request(start, 1h);
+    retries.note_expiry(start, 1h);
     for (const auto delay : {50ms, 100ms, 200ms, 400ms, 800ms, 1600ms, 2000ms, 2000ms}) {
         BOOST_TEST(retries.on_failed(start, true, 1s));
         BOOST_TEST((retries.next_at() == start + delay));
@@ -40,8 +40,8 @@ BOOST_AUTO_TEST_CASE(due_attempt_is_taken_once)
 BOOST_AUTO_TEST_CASE(retries_end_an_operation_timeout_after_the_latest_expiry)
 {
     release_retries retries;
-    retries.on_request(start, 30s);
-    retries.on_request(start + 1s, 10s);
+    retries.note_expiry(start, 30s);
+    retries.note_expiry(start + 1s, 10s);
     BOOST_TEST(retries.on_failed(start + 31s - 10ms, true, 1s));
     BOOST_TEST((retries.next_at() == start + 31s), "the last attempt is made at the end");
     BOOST_TEST(!retries.on_failed(start + 31s, true, 1s));
@@ -50,10 +50,10 @@ BOOST_AUTO_TEST_CASE(retries_end_an_operation_timeout_after_the_latest_expiry)
 BOOST_AUTO_TEST_CASE(retries_of_a_claim_that_does_not_expire_never_end)
 {
     release_retries without_ttl;
-    without_ttl.on_request(start, 0ms);
+    without_ttl.note_expiry(start, 0ms);
     BOOST_TEST(without_ttl.on_failed(start + 1000h, true, 1s));
     release_retries without_expiry;
-    without_expiry.on_request(start, 30s);
+    without_expiry.note_expiry(start, 30s);
     BOOST_TEST(without_expiry.on_failed(start + 1000h, false, 1s));
 }
 

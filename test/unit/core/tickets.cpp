@@ -29,13 +29,18 @@ std::vector<ticket_content> examples()
     }();
     return {
         {},
-        {.backend = "memory", .key = "k", .ttl = 30s, .proof = "1.abc"},
-        {.backend = "redis", .key = "k", .group = "g", .mode = lock_mode::shared, .max_holders = 3, .proof = "p"},
-        {.backend = "redis", .key = "kg", .mode = lock_mode::shared, .max_holders = 3, .proof = "p"},
-        {.backend = "redisk", .key = "g", .mode = lock_mode::shared, .max_holders = 3, .proof = "p"},
+        {.backend = "memory", .key = "k", .ttl = 30s, .backend_ticket = "1.abc"},
+        {.backend = "redis",
+            .key = "k",
+            .group = "g",
+            .mode = lock_mode::shared,
+            .max_holders = 3,
+            .backend_ticket = "p"},
+        {.backend = "redis", .key = "kg", .mode = lock_mode::shared, .max_holders = 3, .backend_ticket = "p"},
+        {.backend = "redisk", .key = "g", .mode = lock_mode::shared, .max_holders = 3, .backend_ticket = "p"},
         {.backend = "a.b", .key = "c"},
         {.backend = "a", .key = "b.c"},
-        {.key = all_bytes, .group = all_bytes, .proof = all_bytes},
+        {.key = all_bytes, .group = all_bytes, .backend_ticket = all_bytes},
         {.max_holders = std::numeric_limits<std::size_t>::max(), .ttl = std::chrono::milliseconds::max()},
     };
 }
@@ -81,9 +86,9 @@ BOOST_AUTO_TEST_CASE(ticket_has_one_canonical_form)
             " colock1.6d.6b..x.0.30000.00", "colock1.6d.6b..x.0.30000.00\n", "colock1.6d.6b..x.0.30000.0g"})
         BOOST_TEST(!parse_ticket(each), each);
     BOOST_TEST(parse_ticket("colock1.6d.6b..x.0.30000.00").has_value());
-    BOOST_TEST(
-        parse_ticket(to_ticket({.key = std::string(100'000, 'k'), .proof = std::string(16'384, 'p')})).has_value());
-    BOOST_TEST(!parse_ticket(to_ticket({.proof = std::string(16'385, 'p')})));
+    BOOST_TEST(parse_ticket(to_ticket({.key = std::string(100'000, 'k'), .backend_ticket = std::string(16'384, 'p')}))
+            .has_value());
+    BOOST_TEST(!parse_ticket(to_ticket({.backend_ticket = std::string(16'385, 'p')})));
 }
 
 BOOST_AUTO_TEST_CASE(damaged_tickets_are_rejected)

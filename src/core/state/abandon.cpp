@@ -1,5 +1,5 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
-#include "core/state/owner_gone.hpp"
+#include "core/state/abandon.hpp"
 
 #include "core/state/core.hpp"
 
