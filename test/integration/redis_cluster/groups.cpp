@@ -45,6 +45,14 @@ std::string at_index(redis_cluster& servers, const std::string& command, const s
     return argument.empty() ? owner({command, index_name}) : owner({command, index_name, argument});
 }
 
+/// Names of the indexes of all groups.
+std::vector<std::string> index_names(redis_cluster& servers)
+{
+    auto all = servers.keys();
+    std::erase_if(all, [](const std::string& name) { return !name.starts_with("colock#g:"); });
+    return all;
+}
+
 /// Entries are removed in the background.
 void wait_for_entries(client_side& client, redis_cluster& servers, const std::string& count)
 {
@@ -233,6 +241,22 @@ BOOST_AUTO_TEST_CASE(waiter_without_ttl_waits_for_a_message)
     run_coro(io, next.release());
     run_coro(io, holder.shutdown(5s));
     run_coro(io, waiter.shutdown(5s));
+}
+
+BOOST_AUTO_TEST_CASE(acquires_without_ttl_that_find_the_lock_busy_leave_no_entry)
+{
+    auto& servers = shared_cluster();
+    asio::io_context io;
+    const locker env(redis::make_adapter(io.get_executor(), {.url = servers.url()}));
+    auto held = run_coro(io, env.acquire("k", {.ttl = 0ms}));
+    auto group = env.group("g");
+    BOOST_CHECK_THROW(run_coro(io, group.acquire("k", {.ttl = 0ms, .retry = retry_policy::never()})), retry_error);
+    BOOST_TEST(!run_coro(io, env.try_acquire_all({"k", "other"}, 0s, {.ttl = 0ms})));
+    BOOST_TEST(!run_coro(io, env.try_acquire_all({"k", "other"}, 300ms, {.ttl = 0ms})));
+    for (int i = 0; i < 500 && !index_names(servers).empty(); ++i)
+        io.run_for(10ms);
+    BOOST_TEST(index_names(servers).empty());
+    run_coro(io, held.release());
 }
 
 BOOST_AUTO_TEST_CASE(extension_by_id_enters_its_locks_in_parts)
