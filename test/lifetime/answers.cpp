@@ -52,17 +52,15 @@ BOOST_AUTO_TEST_CASE(every_operation_reports_the_error_of_the_backend)
         BOOST_TEST_CONTEXT(to_string(fails))
         {
             env.script->next(fails, failing().before([&] { env.clock.skip(3s); }));
-            const auto thrown = thrown_by<error>(run);
-            BOOST_TEST_REQUIRE(thrown.has_value());
-            BOOST_TEST((thrown->code() == errc::unavailable));
-            BOOST_TEST((thrown->cause() == driver_code));
-            BOOST_TEST(thrown->detail() == "the cable was cut");
-            BOOST_TEST(thrown->attempts() == 1U);
-            BOOST_TEST((thrown->elapsed() >= 3s));
+            const auto thrown = required_error<error>(run);
+            BOOST_TEST((thrown.code() == errc::unavailable));
+            BOOST_TEST((thrown.cause() == driver_code));
+            BOOST_TEST(thrown.detail() == "the cable was cut");
+            BOOST_TEST(thrown.attempts() == 1U);
+            BOOST_TEST((thrown.elapsed() >= 3s));
         }
     }
-    env.wind_down();
-    env.check_clean();
+    env.wind_down_and_check();
 }
 
 BOOST_AUTO_TEST_CASE(holder_is_named_unless_the_last_answer_was_an_error)
@@ -72,18 +70,16 @@ BOOST_AUTO_TEST_CASE(holder_is_named_unless_the_last_answer_was_an_error)
         virtual_fixture env(backend_kind::scripted);
         env.script->next(operation::create, failing());
         env.script->next(operation::create, step::busy({}, "bob"));
-        const auto thrown = thrown_by<retry_error>([&] { static_cast<void>(env.acquire("k", twice)); });
-        BOOST_TEST_REQUIRE(thrown.has_value());
-        BOOST_TEST(thrown->detail() == "held by bob");
-        BOOST_TEST(thrown->attempts() == 2U);
+        const auto thrown = required_error<retry_error>([&] { static_cast<void>(env.acquire("k", twice)); });
+        BOOST_TEST(thrown.detail() == "held by bob");
+        BOOST_TEST(thrown.attempts() == 2U);
     }
     {
         virtual_fixture env(backend_kind::scripted);
         env.script->next(operation::create, step::busy({}, "bob"));
         env.script->next(operation::create, failing());
-        const auto thrown = thrown_by<create_error>([&] { static_cast<void>(env.acquire("k", twice)); });
-        BOOST_TEST_REQUIRE(thrown.has_value());
-        BOOST_TEST(thrown->detail() == "the cable was cut");
+        const auto thrown = required_error<create_error>([&] { static_cast<void>(env.acquire("k", twice)); });
+        BOOST_TEST(thrown.detail() == "the cable was cut");
     }
 }
 
@@ -96,12 +92,11 @@ BOOST_AUTO_TEST_CASE(end_of_the_retry_policy_reports_the_holder_and_its_remainin
         const auto limited = acquire_options{.retry = retry_policy::fixed(1s).total_time(5s)};
         auto waiting = env.start(env.locker->acquire("k", limited));
         env.advance_by_steps(6s, 1s);
-        const auto thrown = thrown_by<retry_error>([&] { static_cast<void>(waiting.get(env.io())); });
-        BOOST_TEST_REQUIRE(thrown.has_value());
-        BOOST_TEST(thrown->holder() == "cron");
-        BOOST_TEST(thrown->detail() == "held by cron on far");
-        BOOST_TEST_REQUIRE(thrown->retry_after().has_value());
-        BOOST_TEST((*thrown->retry_after() > 13s && *thrown->retry_after() <= 15s));
+        const auto thrown = required_error<retry_error>([&] { static_cast<void>(waiting.get(env.io())); });
+        BOOST_TEST(thrown.holder() == "cron");
+        BOOST_TEST(thrown.detail() == "held by cron on far");
+        BOOST_TEST_REQUIRE(thrown.retry_after().has_value());
+        BOOST_TEST((thrown.retry_after() > 13s && thrown.retry_after() <= 15s));
     }
 }
 
@@ -119,12 +114,11 @@ BOOST_AUTO_TEST_CASE(holder_in_the_same_locker_is_named_if_the_backend_names_non
     env.script->always(operation::create, step::busy());
     env.script->always(operation::wait, step::hold());
     env.advance_by_steps(5s, 1s);
-    const auto thrown = thrown_by<retry_error>([&] { static_cast<void>(third.get(env.io())); });
-    BOOST_TEST_REQUIRE(thrown.has_value());
-    BOOST_TEST(thrown->holder() == "me");
-    BOOST_TEST(thrown->detail().ends_with("(this process)"), thrown->detail());
-    BOOST_TEST_REQUIRE(thrown->retry_after().has_value());
-    BOOST_TEST((*thrown->retry_after() > 10s && *thrown->retry_after() <= 20s));
+    const auto thrown = required_error<retry_error>([&] { static_cast<void>(third.get(env.io())); });
+    BOOST_TEST(thrown.holder() == "me");
+    BOOST_TEST(thrown.detail().ends_with("(this process)"), thrown.detail());
+    BOOST_TEST_REQUIRE(thrown.retry_after().has_value());
+    BOOST_TEST((thrown.retry_after() > 10s && thrown.retry_after() <= 20s));
 }
 
 BOOST_AUTO_TEST_CASE(holder_in_the_same_locker_is_named)
@@ -139,11 +133,10 @@ BOOST_AUTO_TEST_CASE(holder_in_the_same_locker_is_named)
         const auto held = second.get(env.io());
         auto first = env.start(env.locker->acquire("k", {.retry = retry_policy::fixed(1s).times(1)}));
         env.advance_by_steps(3s, 1s);
-        const auto thrown = thrown_by<retry_error>([&] { static_cast<void>(first.get(env.io())); });
-        BOOST_TEST_REQUIRE(thrown.has_value());
-        BOOST_TEST(thrown->holder() == "me");
-        BOOST_TEST_REQUIRE(thrown->retry_after().has_value());
-        BOOST_TEST((*thrown->retry_after() > 10s && *thrown->retry_after() <= 20s));
+        const auto thrown = required_error<retry_error>([&] { static_cast<void>(first.get(env.io())); });
+        BOOST_TEST(thrown.holder() == "me");
+        BOOST_TEST_REQUIRE(thrown.retry_after().has_value());
+        BOOST_TEST((thrown.retry_after() > 10s && thrown.retry_after() <= 20s));
         env.run(env.locker->shutdown());
         COLOCK_THROWS(create_error, errc::shutting_down, third.get(env.io()));
     }
@@ -182,12 +175,11 @@ BOOST_AUTO_TEST_CASE(holder_is_named_to_a_caller_behind_another_one)
                     options.retry = policy;
                     auto second = env.start(env.locker->acquire("k", options));
                     env.advance_by_steps(6s, 1s);
-                    const auto thrown = thrown_by<retry_error>([&] { static_cast<void>(second.get(env.io())); });
-                    BOOST_TEST_REQUIRE(thrown.has_value());
-                    BOOST_TEST(thrown->holder() == "cron");
-                    BOOST_TEST(thrown->detail() == "held by cron on far");
-                    BOOST_TEST_REQUIRE(thrown->retry_after().has_value());
-                    BOOST_TEST((*thrown->retry_after() > 13s && *thrown->retry_after() <= 16s));
+                    const auto thrown = required_error<retry_error>([&] { static_cast<void>(second.get(env.io())); });
+                    BOOST_TEST(thrown.holder() == "cron");
+                    BOOST_TEST(thrown.detail() == "held by cron on far");
+                    BOOST_TEST_REQUIRE(thrown.retry_after().has_value());
+                    BOOST_TEST((thrown.retry_after() > 13s && thrown.retry_after() <= 16s));
                     env.run(env.locker->shutdown());
                     COLOCK_THROWS(create_error, errc::shutting_down, first.get(env.io()));
                 }
@@ -206,11 +198,10 @@ BOOST_AUTO_TEST_CASE(caller_behind_another_one_is_named_no_holder_if_the_backend
     env.ready();
     const auto check = [&](auto waiting) {
         env.advance(6s);
-        const auto thrown = thrown_by<retry_error>([&] { static_cast<void>(waiting.get(env.io())); });
-        BOOST_TEST_REQUIRE(thrown.has_value());
-        BOOST_TEST(thrown->detail() == "another caller of this locker is first");
-        BOOST_TEST(thrown->holder().empty());
-        BOOST_TEST(!thrown->retry_after().has_value());
+        const auto thrown = required_error<retry_error>([&] { static_cast<void>(waiting.get(env.io())); });
+        BOOST_TEST(thrown.detail() == "another caller of this locker is first");
+        BOOST_TEST(thrown.holder().empty());
+        BOOST_TEST(!thrown.retry_after().has_value());
     };
     check(env.start(env.locker->acquire("k", {.retry = within(5s)})));
     check(env.start(env.locker->acquire_all({"k", "z"}, {.retry = within(5s)})));
@@ -226,10 +217,9 @@ BOOST_AUTO_TEST_CASE(holder_is_named_to_a_group_behind_another_caller)
     env.ready();
     auto group = env.start(env.locker->acquire_all({"a", "k"}, {.retry = within(5s)}));
     env.advance_by_steps(6s, 1s);
-    const auto thrown = thrown_by<retry_error>([&] { static_cast<void>(group.get(env.io())); });
-    BOOST_TEST_REQUIRE(thrown.has_value());
-    BOOST_TEST(thrown->key() == "k");
-    BOOST_TEST(thrown->holder() == "cron");
+    const auto thrown = required_error<retry_error>([&] { static_cast<void>(group.get(env.io())); });
+    BOOST_TEST(thrown.key() == "k");
+    BOOST_TEST(thrown.holder() == "cron");
     env.run(env.locker->shutdown());
     COLOCK_THROWS(create_error, errc::shutting_down, first.get(env.io()));
 }
@@ -246,11 +236,10 @@ BOOST_AUTO_TEST_CASE(holder_of_another_key_is_not_named_to_a_caller_behind_a_gro
         env.ready();
         BOOST_TEST(env.script->count(operation::create_all) == 1U);
         const auto thrown =
-            thrown_by<retry_error>([&] { static_cast<void>(env.acquire("a", {.retry = retry_policy::never()})); });
-        BOOST_TEST_REQUIRE(thrown.has_value());
-        BOOST_TEST(thrown->holder() == (busy_key == "a" ? "cron" : ""));
+            required_error<retry_error>([&] { static_cast<void>(env.acquire("a", {.retry = retry_policy::never()})); });
+        BOOST_TEST(thrown.holder() == (busy_key == "a" ? "cron" : ""));
         if (busy_key == "b")
-            BOOST_TEST(thrown->detail() == "another caller of this locker is first");
+            BOOST_TEST(thrown.detail() == "another caller of this locker is first");
         env.locker.reset();
         COLOCK_THROWS(create_error, errc::shutting_down, group.get(env.io()));
         while (env.script->discard())
@@ -263,10 +252,9 @@ BOOST_AUTO_TEST_CASE(unknown_holder_has_no_remaining_time)
     virtual_fixture env(backend_kind::scripted);
     env.script->next(operation::create, step::busy({}, {}));
     const auto thrown =
-        thrown_by<retry_error>([&] { static_cast<void>(env.acquire("k", {.retry = retry_policy::never()})); });
-    BOOST_TEST_REQUIRE(thrown.has_value());
-    BOOST_TEST(thrown->holder().empty());
-    BOOST_TEST(!thrown->retry_after().has_value());
+        required_error<retry_error>([&] { static_cast<void>(env.acquire("k", {.retry = retry_policy::never()})); });
+    BOOST_TEST(thrown.holder().empty());
+    BOOST_TEST(!thrown.retry_after().has_value());
 }
 
 BOOST_AUTO_TEST_CASE(shutdown_is_reported_as_the_end_of_a_body)
@@ -275,11 +263,10 @@ BOOST_AUTO_TEST_CASE(shutdown_is_reported_as_the_end_of_a_body)
     auto working = env.start(env.locker->with_lock("k", [] { return sleep_for(1h); }));
     env.ready();
     env.run(env.locker->shutdown(1min));
-    const auto thrown = thrown_by<lost_error>([&] { working.get(env.io()); });
-    BOOST_TEST_REQUIRE(thrown.has_value());
-    BOOST_TEST(thrown->detail().find("the locker was shut down") != std::string::npos, thrown->detail());
-    BOOST_TEST(std::string(thrown->what()).find("late writes") == std::string::npos, thrown->what());
-    BOOST_TEST((thrown->reason() == lost_reason::shutting_down));
+    const auto thrown = required_error<lost_error>([&] { working.get(env.io()); });
+    BOOST_TEST(thrown.detail().find("the locker was shut down") != std::string::npos, thrown.detail());
+    BOOST_TEST(std::string(thrown.what()).find("late writes") == std::string::npos, thrown.what());
+    BOOST_TEST((thrown.reason() == lost_reason::shutting_down));
 }
 
 BOOST_AUTO_TEST_CASE(operation_after_a_shutdown_asks_for_no_longer_ttl)
@@ -287,20 +274,18 @@ BOOST_AUTO_TEST_CASE(operation_after_a_shutdown_asks_for_no_longer_ttl)
     virtual_fixture env;
     auto held = env.acquire("k");
     env.run(env.locker->shutdown(1min));
-    const auto thrown = thrown_by<colock::error>([&] { static_cast<void>(env.run(held.detach())); });
-    BOOST_TEST_REQUIRE(thrown.has_value());
-    BOOST_TEST((thrown->code() == errc::not_held));
-    BOOST_TEST(thrown->detail().find("the shutdown of the locker") != std::string::npos, thrown->detail());
-    BOOST_TEST(std::string(thrown->what()).find("longer ttl") == std::string::npos, thrown->what());
+    const auto thrown = required_error<colock::error>([&] { static_cast<void>(env.run(held.detach())); });
+    BOOST_TEST((thrown.code() == errc::not_held));
+    BOOST_TEST(thrown.detail().find("the shutdown of the locker") != std::string::npos, thrown.detail());
+    BOOST_TEST(std::string(thrown.what()).find("longer ttl") == std::string::npos, thrown.what());
 }
 
 BOOST_AUTO_TEST_CASE(invalid_input_takes_no_time)
 {
     virtual_fixture env;
-    const auto thrown = thrown_by<validation_error>([&] { static_cast<void>(env.acquire("")); });
-    BOOST_TEST_REQUIRE(thrown.has_value());
-    BOOST_TEST(thrown->elapsed().count() == 0);
-    BOOST_TEST(thrown->attempts() == 0U);
+    const auto thrown = required_error<validation_error>([&] { static_cast<void>(env.acquire("")); });
+    BOOST_TEST(thrown.elapsed().count() == 0);
+    BOOST_TEST(thrown.attempts() == 0U);
 }
 
 BOOST_AUTO_TEST_SUITE_END()
@@ -332,8 +317,7 @@ BOOST_AUTO_TEST_CASE(an_attempt_that_fails_counts_although_it_was_woken)
         env.ready();
         BOOST_TEST_REQUIRE(waiting.done());
         COLOCK_THROWS(create_error, errc::unavailable, waiting.get(env.io()));
-        env.wind_down();
-        env.check_clean();
+        env.wind_down_and_check();
     }
 }
 

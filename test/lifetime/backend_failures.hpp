@@ -35,8 +35,7 @@ inline void finish_cleanup(virtual_fixture& env)
         while (env.script->deliver())
             env.ready();
     }
-    env.wind_down();
-    env.check_clean();
+    env.wind_down_and_check();
 }
 
 using words = std::vector<std::string>;

@@ -70,8 +70,7 @@ BOOST_AUTO_TEST_CASE(expired_locks_are_removed_in_the_background)
             env.advance(2min);
             BOOST_TEST(count_stored(*env.memory) == 0U);
             env.locker.reset();
-            env.wind_down();
-            env.check_clean();
+            env.wind_down_and_check();
         }
     }
 }
@@ -152,8 +151,7 @@ BOOST_AUTO_TEST_CASE(locker_may_be_destroyed_while_a_purge_is_unanswered)
         env.locker.reset();
         env.ready();
         env.script->deliver();
-        env.wind_down();
-        env.check_clean();
+        env.wind_down_and_check();
     }
 }
 
@@ -199,8 +197,7 @@ BOOST_AUTO_TEST_CASE(error_is_reported_once_and_the_purge_is_repeated)
         env.advance_by_steps(3min, 10s);
         BOOST_TEST(count_stored(*env.memory) == 0U);
         env.locker.reset();
-        env.wind_down();
-        env.check_clean();
+        env.wind_down_and_check();
     }
 }
 
@@ -213,8 +210,7 @@ BOOST_AUTO_TEST_CASE(lost_purge_lock_is_acquired_again)
     env.advance_by_steps(2min, 10s);
     BOOST_TEST(has_purge_lock(env));
     env.locker.reset();
-    env.wind_down();
-    env.check_clean();
+    env.wind_down_and_check();
 }
 
 BOOST_AUTO_TEST_CASE(a_list_and_a_purge_let_others_run)

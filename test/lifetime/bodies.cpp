@@ -131,14 +131,12 @@ BOOST_AUTO_TEST_CASE(loss_reports_why_the_lease_could_not_be_renewed)
             }));
             env.advance_by_steps(8s, 100ms);
             BOOST_TEST_REQUIRE(working.done());
-            const auto thrown = thrown_by<lost_error>([&] { working.get(env.io()); });
-            BOOST_TEST_REQUIRE(thrown.has_value());
-            BOOST_TEST((thrown->cause() == each.cause), thrown->what());
+            const auto thrown = required_error<lost_error>([&] { working.get(env.io()); });
+            BOOST_TEST((thrown.cause() == each.cause), thrown.what());
             env.script->reset();
             while (env.script->deliver())
                 env.ready();
-            env.wind_down();
-            env.check_clean();
+            env.wind_down_and_check();
         }
     }
     // A loss for another reason has no such cause.
@@ -148,11 +146,9 @@ BOOST_AUTO_TEST_CASE(loss_reports_why_the_lease_could_not_be_renewed)
     env.advance(1100ms);
     env.run(env.locker->break_lock("k"));
     env.ready();
-    const auto thrown = thrown_by<lost_error>([&] { working.get(env.io()); });
-    BOOST_TEST_REQUIRE(thrown.has_value());
-    BOOST_TEST(!thrown->cause());
-    env.wind_down();
-    env.check_clean();
+    const auto thrown = required_error<lost_error>([&] { working.get(env.io()); });
+    BOOST_TEST(!thrown.cause());
+    env.wind_down_and_check();
 }
 
 BOOST_AUTO_TEST_CASE(the_bodys_exception_is_nested_in_the_loss)
@@ -225,8 +221,7 @@ BOOST_AUTO_TEST_CASE(cancellation_of_the_caller_is_forwarded_and_a_value_is_stil
                     COLOCK_THROWS(
                         boost::system::system_error, asio::error::operation_aborted, std::rethrow_exception(failure));
                 }
-                env.wind_down();
-                env.check_clean();
+                env.wind_down_and_check();
             }
         }
     }

@@ -93,8 +93,7 @@ void check_broken(virtual_fixture& env, lock& held)
     BOOST_TEST(env.locker->held_locks().empty());
     COLOCK_THROWS(release_error, errc::not_held, env.run(held.release(on_failure::raise)));
     held = {};
-    env.wind_down();
-    env.check_clean();
+    env.wind_down_and_check();
 }
 
 } // namespace
@@ -121,8 +120,7 @@ BOOST_AUTO_TEST_CASE(break_before_the_grant_is_processed_ends_the_lock)
             bool ran = false;
             COLOCK_THROWS(lost_error, errc::lost, env.run(env.locker->with_lock("k", [&] { ran = true; })));
             BOOST_TEST(!ran);
-            env.wind_down();
-            env.check_clean();
+            env.wind_down_and_check();
         }
         {
             virtual_fixture env(kind);
@@ -154,8 +152,7 @@ BOOST_AUTO_TEST_CASE(break_before_the_grant_is_processed_ends_the_lock)
             BOOST_TEST(held.held());
             BOOST_TEST(env.locker->stats().lost(lost_reason::broken) == 0U);
             static_cast<void>(env.run(held.release()));
-            env.wind_down();
-            env.check_clean();
+            env.wind_down_and_check();
         }
     }
 }
@@ -213,8 +210,7 @@ BOOST_AUTO_TEST_CASE(grant_that_is_unanswered_when_a_break_ends_is_verified)
         else
             BOOST_TEST((env.run(held.lost()) == lost_reason::taken));
         held = {};
-        env.wind_down();
-        env.check_clean();
+        env.wind_down_and_check();
     }
 }
 
@@ -245,8 +241,7 @@ BOOST_AUTO_TEST_CASE(handles_are_verified_after_a_break_that_may_have_been_carri
         if (!stays_valid)
             BOOST_TEST((env.run(held.lost()) == lost_reason::taken));
         held = {};
-        env.wind_down();
-        env.check_clean();
+        env.wind_down_and_check();
     };
     for (const bool stays_valid : {true, false}) {
         const auto answer = [&] { return stays_valid ? step::pass() : step::not_held(); };
@@ -300,8 +295,7 @@ BOOST_AUTO_TEST_CASE(cancelled_break_ends_the_handles_when_it_is_answered)
     env.ready();
     BOOST_TEST((env.run(held.lost()) == lost_reason::broken));
     held = {};
-    env.wind_down();
-    env.check_clean();
+    env.wind_down_and_check();
 }
 
 BOOST_AUTO_TEST_CASE(loss_of_an_earlier_grant_does_not_end_a_later_one)
@@ -316,8 +310,7 @@ BOOST_AUTO_TEST_CASE(loss_of_an_earlier_grant_does_not_end_a_later_one)
     auto held = acquiring.get(env.io());
     BOOST_TEST(held.held());
     env.run(held.release(on_failure::raise));
-    env.wind_down();
-    env.check_clean();
+    env.wind_down_and_check();
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -94,12 +94,11 @@ BOOST_AUTO_TEST_CASE(unanswered_attempt_is_counted_and_reported_with_the_known_c
         env.advance(2s);
         BOOST_TEST(!acquiring.done());
         env.advance(1s);
-        const auto thrown = thrown_by<create_error>([&] { static_cast<void>(acquiring.get(env.io())); });
-        BOOST_TEST_REQUIRE(thrown.has_value());
-        BOOST_TEST((thrown->code() == (known ? errc::unavailable : errc::outcome_unknown)));
-        BOOST_TEST((thrown->cause() == (known ? connection_refused : error_code())));
-        BOOST_TEST(thrown->attempts() == 1U);
-        BOOST_TEST((thrown->elapsed() >= 3s));
+        const auto thrown = required_error<create_error>([&] { static_cast<void>(acquiring.get(env.io())); });
+        BOOST_TEST((thrown.code() == (known ? errc::unavailable : errc::outcome_unknown)));
+        BOOST_TEST((thrown.cause() == (known ? connection_refused : error_code())));
+        BOOST_TEST(thrown.attempts() == 1U);
+        BOOST_TEST((thrown.elapsed() >= 3s));
         finish_cleanup(env);
     }
 }
@@ -282,11 +281,11 @@ BOOST_AUTO_TEST_CASE(lock_is_busy_while_the_request_of_the_head_is_not_overdue)
     env.script->always(operation::create, step::hold());
     auto head = env.start(env.locker->acquire("k"));
     const auto check = [&](acquire_options options) {
-        const auto thrown = thrown_by<retry_error>([&] { static_cast<void>(env.acquire("k", std::move(options))); });
-        BOOST_TEST_REQUIRE(thrown.has_value());
-        BOOST_TEST((thrown->code() == errc::retry_exhausted));
-        BOOST_TEST(thrown->detail() == "another caller of this locker is first");
-        BOOST_TEST(thrown->attempts() == 0U);
+        const auto thrown =
+            required_error<retry_error>([&] { static_cast<void>(env.acquire("k", std::move(options))); });
+        BOOST_TEST((thrown.code() == errc::retry_exhausted));
+        BOOST_TEST(thrown.detail() == "another caller of this locker is first");
+        BOOST_TEST(thrown.attempts() == 0U);
     };
     check({.retry = retry_policy::never()});
     check({.retry = retry_policy::fixed(1ms).times(2)});
@@ -380,11 +379,10 @@ BOOST_AUTO_TEST_CASE(requests_that_the_policy_does_not_count_are_reported_separa
     env.script->deliver();
     env.advance_by_steps(2s, 100ms);
     BOOST_TEST_REQUIRE(acquiring.done());
-    const auto thrown = thrown_by<retry_error>([&] { static_cast<void>(acquiring.get(env.io())); });
-    BOOST_TEST_REQUIRE(thrown.has_value());
-    BOOST_TEST(thrown->attempts() == 3U);
-    BOOST_TEST(thrown->counted_attempts() == 2U);
-    BOOST_TEST(std::string_view(thrown->what()).find("(3 requests, 2 attempts counted by the retry policy, ") !=
+    const auto thrown = required_error<retry_error>([&] { static_cast<void>(acquiring.get(env.io())); });
+    BOOST_TEST(thrown.attempts() == 3U);
+    BOOST_TEST(thrown.counted_attempts() == 2U);
+    BOOST_TEST(std::string_view(thrown.what()).find("(3 requests, 2 attempts counted by the retry policy, ") !=
                std::string_view::npos);
     finish_cleanup(env);
 }
@@ -420,10 +418,9 @@ BOOST_AUTO_TEST_CASE(try_behind_a_failing_head_is_not_reported_as_busy)
     env.script->always(operation::create, fails());
     env.script->discard();
     env.advance(5s);
-    const auto thrown = thrown_by<create_error>([&] { try_it(); });
-    BOOST_TEST_REQUIRE(thrown.has_value());
-    BOOST_TEST((thrown->code() == errc::unavailable));
-    BOOST_TEST((thrown->cause() == connection_refused));
+    const auto thrown = required_error<create_error>([&] { try_it(); });
+    BOOST_TEST((thrown.code() == errc::unavailable));
+    BOOST_TEST((thrown.cause() == connection_refused));
     env.script->always(operation::create, step::busy());
     env.advance(2s);
     BOOST_TEST(try_it() == "busy");

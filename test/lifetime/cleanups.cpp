@@ -48,8 +48,7 @@ BOOST_AUTO_TEST_CASE(a_deadline_and_a_grant_in_the_same_instant_have_one_result)
         if (env.result)
             BOOST_TEST((env.result == errc::retry_exhausted));
         env.granted = {};
-        env.wind_down();
-        env.check_clean();
+        env.wind_down_and_check();
     }
 }
 
@@ -181,8 +180,7 @@ BOOST_AUTO_TEST_CASE(cleanup_continues_for_the_longest_possible_ttl)
         BOOST_TEST(env.locker->stats().unproven == 0U);
         BOOST_TEST(env.locker->stats().settling == 1U);
         env.script->reset();
-        env.wind_down();
-        env.check_clean();
+        env.wind_down_and_check();
     }
 }
 
@@ -192,12 +190,11 @@ BOOST_AUTO_TEST_CASE(a_refusal_is_thrown_at_once_with_its_cause)
     for (const auto code : {errc::access_denied, errc::misconfigured_backend, errc::unsupported}) {
         cancellable_acquire env;
         env.script->next(operation::create, step::fail(code, "because", cause));
-        const auto thrown = thrown_by<create_error>([&] { static_cast<void>(env.acquire("k")); });
-        BOOST_TEST_REQUIRE(thrown.has_value());
-        BOOST_TEST((thrown->code() == code));
-        BOOST_TEST((thrown->cause() == cause));
-        BOOST_TEST(thrown->detail() == "because");
-        BOOST_TEST(thrown->attempts() == 1U);
+        const auto thrown = required_error<create_error>([&] { static_cast<void>(env.acquire("k")); });
+        BOOST_TEST((thrown.code() == code));
+        BOOST_TEST((thrown.cause() == cause));
+        BOOST_TEST(thrown.detail() == "because");
+        BOOST_TEST(thrown.attempts() == 1U);
         BOOST_TEST(env.count(operation::create) == 1U);
         env.check_clean();
     }

@@ -39,8 +39,7 @@ BOOST_AUTO_TEST_CASE(destroyed_locker_ends_its_waiters)
         BOOST_TEST((front == errc::shutting_down));
         BOOST_TEST(env.stored().size() == 1U);
         held = {};
-        env.wind_down();
-        env.check_clean();
+        env.wind_down_and_check();
     }
 }
 

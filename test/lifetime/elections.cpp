@@ -218,8 +218,7 @@ BOOST_AUTO_TEST_CASE(a_claim_that_replaces_another_is_elected_too)
     BOOST_TEST(env.script->unused_count() == 0U);
     BOOST_TEST(campaigning.get(env.io()).held());
     BOOST_TEST((log->events[1] == "elected k"));
-    env.wind_down();
-    env.check_clean();
+    env.wind_down_and_check();
 }
 
 BOOST_AUTO_TEST_CASE(the_delay_after_a_body_that_throws_is_doubled)
@@ -540,8 +539,7 @@ BOOST_AUTO_TEST_CASE(the_end_of_the_last_locker_ends_a_campaign_and_keeps_a_body
         BOOST_CHECK_NO_THROW(leading.get(env.io()));
         BOOST_TEST(waiting.begun == 0);
         held = {};
-        env.wind_down();
-        env.check_clean();
+        env.wind_down_and_check();
     }
 }
 
@@ -559,8 +557,7 @@ BOOST_AUTO_TEST_CASE(a_destroyed_coroutine_resigns)
     BOOST_TEST(env.stored().size() == 1U);
     own.reset();
     BOOST_TEST(mine.running == 0);
-    env.wind_down();
-    env.check_clean();
+    env.wind_down_and_check();
 }
 
 BOOST_AUTO_TEST_CASE(a_campaign_that_fails_for_good_ends_the_call)

@@ -289,8 +289,7 @@ BOOST_AUTO_TEST_CASE(waiting_handler_of_another_context_keeps_that_of_the_locker
         BOOST_TEST(!env.idle());
         held = {};
         run_both(env.io(), mine, [&] { return called; });
-        env.wind_down();
-        env.check_clean();
+        env.wind_down_and_check();
     }
 }
 

@@ -205,9 +205,8 @@ BOOST_AUTO_TEST_CASE(loss_of_any_lock_cancels_the_body_and_is_named)
             env.run(env.locker->break_lock(lost_key));
             env.wind_down();
             BOOST_TEST_REQUIRE(working.done());
-            const auto thrown = thrown_by<lost_error>([&] { working.get(env.io()); });
-            BOOST_TEST_REQUIRE(thrown.has_value());
-            BOOST_TEST(thrown->key() == lost_key);
+            const auto thrown = required_error<lost_error>([&] { working.get(env.io()); });
+            BOOST_TEST(thrown.key() == lost_key);
             BOOST_TEST(cancellations == 1);
             BOOST_TEST(env.stored().empty());
             env.check_clean();

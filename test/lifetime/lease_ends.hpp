@@ -32,8 +32,7 @@ inline void check_late_grant(virtual_fixture& env, lease_clock::duration late, b
         BOOST_TEST(acquiring.get(env.io()).held());
     else
         COLOCK_THROWS(create_error, errc::unavailable, acquiring.get(env.io()));
-    env.wind_down();
-    env.check_clean();
+    env.wind_down_and_check();
 }
 
 } // namespace colock::testing

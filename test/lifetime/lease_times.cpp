@@ -74,8 +74,7 @@ BOOST_AUTO_TEST_CASE(max_hold_bounds_an_explicit_extension)
             BOOST_TEST(!held.held());
             BOOST_TEST_REQUIRE(lost.done());
             BOOST_TEST((lost.get(env.io()) == lost_reason::expired));
-            env.wind_down();
-            env.check_clean();
+            env.wind_down_and_check();
         }
     }
 }

@@ -93,8 +93,7 @@ BOOST_AUTO_TEST_CASE(a_single_attempt_that_is_granted_too_late_is_an_error)
     virtual_fixture env(backend_kind::scripted);
     env.script->next(operation::create, step::pass().after([&] { env.clock.skip(59s); }));
     COLOCK_THROWS(create_error, errc::unavailable, env.run(env.locker->try_acquire("k", {.ttl = 1min})));
-    env.wind_down();
-    env.check_clean();
+    env.wind_down_and_check();
 }
 
 BOOST_AUTO_TEST_CASE(nothing_begins_after_a_cancellation_that_was_only_recorded)
@@ -172,8 +171,7 @@ BOOST_AUTO_TEST_CASE(configured_stop_margin_decides_when_a_body_stops)
         BOOST_TEST_REQUIRE(working.done());
         COLOCK_THROWS(lost_error, errc::lost, working.get(env.io()));
         BOOST_TEST(about(stopped, start + stops));
-        env.wind_down();
-        env.check_clean();
+        env.wind_down_and_check();
     }
 }
 
@@ -198,8 +196,7 @@ BOOST_AUTO_TEST_CASE(release_of_a_group_does_not_extend_its_total_time)
     while (env.script->deliver())
         env.ready();
     busy = {};
-    env.wind_down();
-    env.check_clean();
+    env.wind_down_and_check();
 }
 
 BOOST_AUTO_TEST_CASE(a_custom_retry_that_throws_leaves_a_group_holding_nothing)

@@ -172,8 +172,7 @@ void for_each_allocation(Test test, backend_kind kind = backend_kind::memory)
         BOOST_TEST_REQUIRE(n < 1000);
         virtual_fixture env(kind);
         is_hit = test(env, n);
-        env.wind_down();
-        env.check_clean();
+        env.wind_down_and_check();
     }
 }
 

@@ -149,8 +149,7 @@ BOOST_FIXTURE_TEST_CASE(hand_over_without_memory_for_its_create_grants_the_waite
     BOOST_TEST(!exhausted->failing.has_value());
     advance(10s);
     run(waiting.get(io()).release(on_failure::raise));
-    wind_down();
-    check_clean();
+    wind_down_and_check();
 }
 
 BOOST_FIXTURE_TEST_CASE(hand_over_without_memory_for_its_request_grants_the_waiter_later, exhausted_fixture)

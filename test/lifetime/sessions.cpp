@@ -66,8 +66,7 @@ BOOST_AUTO_TEST_CASE(extended_session_delays_the_loss)
     env.advance_by_steps(6s, 500ms);
     BOOST_TEST(!held.held());
     BOOST_TEST(lost.done());
-    env.wind_down();
-    env.check_clean();
+    env.wind_down_and_check();
 }
 
 BOOST_AUTO_TEST_CASE(ended_session_stays_ended)
@@ -154,8 +153,7 @@ BOOST_AUTO_TEST_CASE(a_body_stops_before_its_session_can_end)
     env.advance(1s);
     BOOST_TEST(stopped);
     COLOCK_THROWS(lost_error, errc::lost, working.get(env.io()));
-    env.wind_down();
-    env.check_clean();
+    env.wind_down_and_check();
 }
 
 BOOST_AUTO_TEST_CASE(lost_contact_is_reported_for_each_lock_and_renewals_are_due_at_once)
@@ -225,8 +223,7 @@ BOOST_AUTO_TEST_CASE(end_of_a_session_ends_its_locks)
     env.ready();
     BOOST_TEST(listener->losses == 2);
     COLOCK_THROWS(release_error, errc::not_held, env.run(held.release(on_failure::raise)));
-    env.wind_down();
-    env.check_clean();
+    env.wind_down_and_check();
 }
 
 BOOST_AUTO_TEST_SUITE_END()

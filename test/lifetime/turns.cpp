@@ -233,11 +233,10 @@ BOOST_AUTO_TEST_CASE(becoming_head_does_not_count_as_an_attempt)
     BOOST_TEST(!counted.done());
     env.advance_by_steps(4s, 1s);
     BOOST_TEST_REQUIRE(counted.done());
-    const auto thrown = thrown_by<retry_error>([&] { static_cast<void>(counted.get(env.io())); });
-    BOOST_TEST_REQUIRE(thrown.has_value());
-    BOOST_TEST(thrown->counted_attempts() == 4U);
+    const auto thrown = required_error<retry_error>([&] { static_cast<void>(counted.get(env.io())); });
+    BOOST_TEST(thrown.counted_attempts() == 4U);
     // One request when it became the head, and two after that.
-    BOOST_TEST(thrown->attempts() == 3U);
+    BOOST_TEST(thrown.attempts() == 3U);
 }
 
 BOOST_AUTO_TEST_SUITE_END()

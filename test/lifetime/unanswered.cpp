@@ -94,8 +94,7 @@ BOOST_AUTO_TEST_CASE(release_behind_another_operation_keeps_its_time_limit)
         BOOST_TEST_REQUIRE(releasing.done(), static_cast<int>(what));
         COLOCK_THROWS(release_error, errc::outcome_unknown, releasing.get(env.io()));
         env.script->deliver();
-        env.wind_down();
-        env.check_clean();
+        env.wind_down_and_check();
     }
 }
 
@@ -208,8 +207,7 @@ BOOST_AUTO_TEST_CASE(clean_up_is_repeated_with_growing_delays)
         least = std::min(2 * least, std::chrono::milliseconds(2s));
     }
     env.script->reset();
-    env.wind_down();
-    env.check_clean();
+    env.wind_down_and_check();
 }
 
 BOOST_AUTO_TEST_CASE(without_a_ttl_clean_up_never_gives_up)
@@ -239,14 +237,12 @@ BOOST_AUTO_TEST_CASE(raising_release_reports_why_it_was_not_answered)
         if (known)
             env.script->contact().set_down(make_failure(errc::unavailable, "nobody listens", refused), "there:1");
         env.advance(3s);
-        const auto thrown = thrown_by<release_error>([&] { releasing.get(env.io()); });
-        BOOST_TEST_REQUIRE(thrown.has_value());
-        BOOST_TEST((thrown->code() == (known ? errc::unavailable : errc::outcome_unknown)));
-        BOOST_TEST((thrown->cause() == (known ? refused : error_code(asio::error::timed_out))));
-        BOOST_TEST(!thrown->detail().empty());
+        const auto thrown = required_error<release_error>([&] { releasing.get(env.io()); });
+        BOOST_TEST((thrown.code() == (known ? errc::unavailable : errc::outcome_unknown)));
+        BOOST_TEST((thrown.cause() == (known ? refused : error_code(asio::error::timed_out))));
+        BOOST_TEST(!thrown.detail().empty());
         env.script->deliver();
-        env.wind_down();
-        env.check_clean();
+        env.wind_down_and_check();
     }
 }
 

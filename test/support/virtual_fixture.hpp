@@ -150,6 +150,12 @@ struct virtual_fixture
             }
         }
     }
+    /// Winds down, and checks that nothing is left.
+    void wind_down_and_check(where at = where::current())
+    {
+        wind_down(std::chrono::minutes(2), at);
+        check_clean(at);
+    }
 };
 
 /// Returns the error that `work` throws, or nothing if it throws none.
@@ -162,6 +168,15 @@ template <class Exception, class Work>
         return failed;
     }
     return std::nullopt;
+}
+
+/// Returns the error that `work` throws. The test case ends if it throws none.
+template <class Exception, class Work>
+[[nodiscard]] Exception required_error(Work&& work, std::source_location at = std::source_location::current())
+{
+    auto thrown = thrown_by<Exception>(std::forward<Work>(work));
+    BOOST_TEST_REQUIRE(thrown.has_value(), "nothing thrown at " << at.file_name() << ":" << at.line());
+    return *std::move(thrown);
 }
 
 } // namespace colock::testing

@@ -24,23 +24,24 @@ namespace {
 /// Maximum number of warnings that are remembered for each observer.
 constexpr std::size_t max_warnings = 100;
 
-struct listener
+/// An observer, and what it has been told.
+struct attached_observer
 {
     std::weak_ptr<observer> target;
     /// Connection failures reported since the backend could last be reached: cause and address.
-    std::vector<std::pair<error_code, std::string>> reported{};
+    std::vector<std::pair<error_code, std::string>> failures{};
     /// Texts of the warnings.
-    std::set<std::string, std::less<>> warned{};
+    std::set<std::string, std::less<>> warnings{};
     bool ready_reported = false;
 
     /// Returns whether this is a new failure, and remembers it. Without memory, a failure counts as new.
     [[nodiscard]] bool note_failure(const error_code& cause, std::string_view address) noexcept
     {
         const auto is_same = [&](const auto& each) { return each.first == cause && each.second == address; };
-        if (std::ranges::any_of(reported, is_same))
+        if (std::ranges::any_of(failures, is_same))
             return false;
         try {
-            reported.emplace_back(cause, address);
+            failures.emplace_back(cause, address);
         } catch (const std::bad_alloc&) {
             return true;
         }
@@ -50,10 +51,10 @@ struct listener
     [[nodiscard]] bool note_warning(std::string_view message) noexcept
     {
         // Limits the memory: a server may put changing numbers into its texts, so that each warning is new.
-        if (warned.size() >= max_warnings)
-            warned.clear();
+        if (warnings.size() >= max_warnings)
+            warnings.clear();
         try {
-            return warned.emplace(message).second;
+            return warnings.emplace(message).second;
         } catch (const std::bad_alloc&) {
             return true;
         }
@@ -62,7 +63,7 @@ struct listener
     /// quorum contains the text of one of its nodes.
     [[nodiscard]] bool has_warned_of(std::string_view cause) const noexcept
     {
-        return std::ranges::any_of(warned,
+        return std::ranges::any_of(warnings,
             [&](const std::string& each) { return each.find(cause) != each.npos || cause.find(each) != cause.npos; });
     }
 };
@@ -99,8 +100,8 @@ struct contact::state
 
     mutable std::mutex mutex;
     // The lists are replaced as a whole, so that a notification needs no memory for a copy.
-    std::shared_ptr<const std::vector<std::shared_ptr<listener>>> listeners =
-        std::make_shared<std::vector<std::shared_ptr<listener>>>();
+    std::shared_ptr<const std::vector<std::shared_ptr<attached_observer>>> observers =
+        std::make_shared<std::vector<std::shared_ptr<attached_observer>>>();
     std::shared_ptr<const std::vector<std::weak_ptr<contact_watcher>>> watchers =
         std::make_shared<std::vector<std::weak_ptr<contact_watcher>>>();
     failure_ptr connection_failure;
@@ -124,13 +125,13 @@ void contact::attach(const std::shared_ptr<observer>& target)
     bool is_ready = false;
     {
         const std::lock_guard guard(state_->mutex);
-        const auto& known = *state_->listeners;
+        const auto& known = *state_->observers;
         if (std::ranges::any_of(known, [&](const auto& each) { return each->target.lock() == target; }))
             return;
         is_ready = state_->was_ready && !state_->connection_failure;
-        state_->listeners =
-            copy_with(known, std::make_shared<listener>(listener{.target = target, .ready_reported = is_ready}),
-                [](const auto& each) { return each->target.expired(); });
+        state_->observers = copy_with(known,
+            std::make_shared<attached_observer>(attached_observer{.target = target, .ready_reported = is_ready}),
+            [](const auto& each) { return each->target.expired(); });
     }
     if (is_ready)
         target->ready(owner_.traits().name);
@@ -163,9 +164,9 @@ template <class Selector, class Event>
 void contact::notify(Selector is_selected, Event event) noexcept
 {
     std::unique_lock guard(state_->mutex);
-    const auto listeners = state_->listeners;
+    const auto observers = state_->observers;
     guard.unlock();
-    for (const auto& each : *listeners) {
+    for (const auto& each : *observers) {
         guard.lock();
         const auto target = each->target.lock();
         const bool is_notified = target && is_selected(*each);
@@ -208,8 +209,8 @@ void contact::set_up(lease_clock::time_point connected_at) noexcept
         was_up = std::exchange(state_->is_up, true);
         state_->connecting_failure = nullptr;
         is_regained = std::exchange(state_->connection_failure, nullptr) != nullptr;
-        for (const auto& each : *state_->listeners)
-            each->reported.clear();
+        for (const auto& each : *state_->observers)
+            each->failures.clear();
     }
     if (!is_first && !is_regained && !was_up)
         return;
@@ -219,7 +220,7 @@ void contact::set_up(lease_clock::time_point connected_at) noexcept
     // now.
     bool ready_reported = false;
     notify(
-        [&](listener& each) {
+        [&](attached_observer& each) {
             ready_reported = std::exchange(each.ready_reported, true);
             return true;
         },
@@ -244,7 +245,7 @@ void contact::set_down(const failure_ptr& failure, std::string_view address) noe
     if (was_up) {
         notify(all_observers, [&](observer& target) { target.suspended(owner_.traits().name, cause); });
     } else {
-        notify([&](listener& each) { return each.note_failure(cause, address); },
+        notify([&](attached_observer& each) { return each.note_failure(cause, address); },
             [&](observer& target) { target.unreachable(owner_.traits().name, cause, address, failure->detail); });
     }
     if (is_lost)
@@ -268,7 +269,7 @@ void contact::report_unreachable(const error_code& error, std::string_view addre
 
 void contact::warn(std::string_view message) noexcept
 {
-    notify([&](listener& each) { return each.note_warning(message); },
+    notify([&](attached_observer& each) { return each.note_warning(message); },
         [&](observer& target) { target.warning(owner_.traits().name, message); });
 }
 
@@ -277,7 +278,10 @@ void contact::warn_of_refusal(const failure& failure) noexcept
     const bool is_refusal = failure.code == errc::access_denied || failure.code == errc::misconfigured_backend;
     if (!is_refusal || failure.detail.empty())
         return;
-    notify([&](listener& each) { return !each.has_warned_of(failure.detail) && each.note_warning(failure.detail); },
+    notify(
+        [&](attached_observer& each) {
+            return !each.has_warned_of(failure.detail) && each.note_warning(failure.detail);
+        },
         [&](observer& target) { target.warning(owner_.traits().name, failure.detail); });
 }
 

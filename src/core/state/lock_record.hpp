@@ -50,6 +50,7 @@ enum class operation : unsigned char
     create,
     release,
     extend,
+    /// An is_valid or an export.
     query,
 };
 

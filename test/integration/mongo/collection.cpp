@@ -24,10 +24,9 @@ struct made_collection : mongo_fixture
     }
     void check_refused(const std::function<void()>& action, const std::string& why) const
     {
-        const auto refused = thrown_by<error>(action);
-        BOOST_TEST_REQUIRE(refused.has_value());
-        BOOST_TEST((refused->code() == errc::misconfigured_backend), refused->what());
-        const std::string text = refused->what();
+        const auto refused = required_error<error>(action);
+        BOOST_TEST((refused.code() == errc::misconfigured_backend), refused.what());
+        const std::string text = refused.what();
         BOOST_TEST(text.find(why) != std::string::npos, text);
         BOOST_TEST(text.find("collection of its own") != std::string::npos, text);
     }

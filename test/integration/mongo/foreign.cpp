@@ -64,10 +64,9 @@ struct foreign_documents : mongo_fixture
     template <class Error>
     void check_refused(const std::function<void()>& action) const
     {
-        const auto refused = thrown_by<Error>(action);
-        BOOST_TEST_REQUIRE(refused.has_value());
-        BOOST_TEST((refused->code() == errc::misconfigured_backend), refused->what());
-        BOOST_TEST(std::string(refused->what()).find("another program's") != std::string::npos, refused->what());
+        const auto refused = required_error<Error>(action);
+        BOOST_TEST((refused.code() == errc::misconfigured_backend), refused.what());
+        BOOST_TEST(std::string(refused.what()).find("another program's") != std::string::npos, refused.what());
     }
 
     /// The documents as they were inserted.
@@ -170,10 +169,9 @@ struct used_up_fences : mongo_fixture
     }
     void check_refused(const std::function<void()>& action) const
     {
-        const auto refused = thrown_by<create_error>(action);
-        BOOST_TEST_REQUIRE(refused.has_value());
-        BOOST_TEST((refused->code() == errc::misconfigured_backend), refused->what());
-        BOOST_TEST(std::string(refused->what()).find("set the field f") != std::string::npos, refused->what());
+        const auto refused = required_error<create_error>(action);
+        BOOST_TEST((refused.code() == errc::misconfigured_backend), refused.what());
+        BOOST_TEST(std::string(refused.what()).find("set the field f") != std::string::npos, refused.what());
     }
 };
 

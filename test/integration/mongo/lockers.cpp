@@ -248,10 +248,9 @@ BOOST_AUTO_TEST_CASE(lack_of_descriptors_is_named_as_the_cause, *boost::unit_tes
                     .operation_timeout = 5s}));
             {
                 const no_free_descriptors only_now;
-                const auto failed = thrown_by<create_error>([&] { static_cast<void>(run(by.try_acquire("k"))); });
-                BOOST_TEST_REQUIRE(failed.has_value());
-                BOOST_TEST((failed->code() == errc::unavailable), failed->what());
-                BOOST_TEST((failed->cause() == none_free), failed->what());
+                const auto failed = required_error<create_error>([&] { static_cast<void>(run(by.try_acquire("k"))); });
+                BOOST_TEST((failed.code() == errc::unavailable), failed.what());
+                BOOST_TEST((failed.cause() == none_free), failed.what());
             }
             run(run(by.acquire("k", {.retry = retry_policy::forever()})).release(on_failure::raise));
         }
@@ -278,11 +277,10 @@ BOOST_AUTO_TEST_CASE(server_of_another_protocol_is_named_as_the_cause)
         }
     }
     for (auto& each : asked) {
-        const auto failed = thrown_by<create_error>([&] { static_cast<void>(each.get(io)); });
-        BOOST_TEST_REQUIRE(failed.has_value());
-        BOOST_TEST((failed->code() == errc::unavailable), failed->what());
-        BOOST_TEST(failed->detail().find("not a MongoDB server") != std::string::npos, failed->what());
-        BOOST_TEST((failed->cause() == boost::system::errc::protocol_error), failed->what());
+        const auto failed = required_error<create_error>([&] { static_cast<void>(each.get(io)); });
+        BOOST_TEST((failed.code() == errc::unavailable), failed.what());
+        BOOST_TEST(failed.detail().find("not a MongoDB server") != std::string::npos, failed.what());
+        BOOST_TEST((failed.cause() == boost::system::errc::protocol_error), failed.what());
     }
 }
 

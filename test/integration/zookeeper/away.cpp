@@ -90,13 +90,12 @@ BOOST_AUTO_TEST_CASE(error_names_the_server_and_the_cause)
         auto how = options(short_session, std::move(url));
         how.operation_timeout = 3s;
         const locker ours(make_adapter(how));
-        const auto failed = thrown_by<create_error>(
+        const auto failed = required_error<create_error>(
             [&] { static_cast<void>(run(ours.acquire("k", {.retry = retry_policy::never()}))); });
-        BOOST_TEST_REQUIRE(failed.has_value());
-        BOOST_TEST((failed->code() == errc::unavailable), failed->what());
-        BOOST_TEST(std::string(failed->what()).find("ZOO_") == std::string::npos, failed->what());
-        BOOST_TEST(std::string(failed->what()).find("retcode") == std::string::npos, failed->what());
-        return *failed;
+        BOOST_TEST((failed.code() == errc::unavailable), failed.what());
+        BOOST_TEST(std::string(failed.what()).find("ZOO_") == std::string::npos, failed.what());
+        BOOST_TEST(std::string(failed.what()).find("retcode") == std::string::npos, failed.what());
+        return failed;
     };
     server->pause();
     BOOST_TEST((why(zookeeper_url(server->port())).cause() == asio::error::timed_out));

@@ -142,8 +142,7 @@ BOOST_AUTO_TEST_CASE(lock_in_doubt_is_not_detached)
     COLOCK_THROWS(error, errc::outcome_unknown, env.run(held.detach()));
     BOOST_TEST(held.held());
     held = {};
-    env.wind_down();
-    env.check_clean();
+    env.wind_down_and_check();
     // An extension that may arrive again.
     held = env.acquire("k", {.ttl = 10h});
     env.script->next(operation::extend, step::lose_reply());
@@ -168,8 +167,7 @@ BOOST_AUTO_TEST_CASE(lost_or_released_lock_is_not_detached)
     BOOST_TEST(env.locker->stats().lost(lost_reason::expired) == 1U);
     lock empty;
     COLOCK_THROWS(validation_error, errc::invalid_options, env.run(empty.detach()));
-    env.wind_down();
-    env.check_clean();
+    env.wind_down_and_check();
 }
 
 BOOST_AUTO_TEST_CASE(detach_without_a_ticket_does_not_block_other_operations)
@@ -235,8 +233,7 @@ BOOST_AUTO_TEST_CASE(lock_that_is_lost_while_the_ticket_is_made_is_not_detached)
     env.script->deliver();
     COLOCK_THROWS(error, errc::not_held, detaching.get(env.io()));
     BOOST_TEST(!held.held());
-    env.wind_down();
-    env.check_clean();
+    env.wind_down_and_check();
 }
 
 BOOST_AUTO_TEST_CASE(lock_that_is_lost_while_the_ticket_is_not_made_is_reported_as_lost)
@@ -251,8 +248,7 @@ BOOST_AUTO_TEST_CASE(lock_that_is_lost_while_the_ticket_is_not_made_is_reported_
     COLOCK_THROWS(error, errc::not_held, detaching.get(env.io()));
     BOOST_TEST((loss.get(env.io()) == lost_reason::expired));
     env.script->deliver();
-    env.wind_down();
-    env.check_clean();
+    env.wind_down_and_check();
 }
 
 BOOST_AUTO_TEST_CASE(lock_with_the_longest_key_moves)

@@ -116,8 +116,7 @@ void check(const duration_row& row, backend_kind kind)
             } catch (const validation_error& refused) {
                 BOOST_TEST(!refused.detail().empty());
             }
-            env.wind_down();
-            env.check_clean();
+            env.wind_down_and_check();
         }
     }
 }

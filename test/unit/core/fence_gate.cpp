@@ -45,9 +45,8 @@ BOOST_AUTO_TEST_CASE(invalid_fence_is_refused)
 {
     fence_gate gate;
     const auto refused = [&](const std::string& key, std::uint64_t fence) {
-        const auto thrown = thrown_by<validation_error>([&] { static_cast<void>(gate.admit(key, fence)); });
-        BOOST_TEST_REQUIRE(thrown.has_value());
-        return *thrown;
+        const auto thrown = required_error<validation_error>([&] { static_cast<void>(gate.admit(key, fence)); });
+        return thrown;
     };
     BOOST_TEST((refused("", 1).code() == errc::invalid_key));
     BOOST_TEST((refused("k", 0).code() == errc::invalid_options));

@@ -60,8 +60,7 @@ BOOST_AUTO_TEST_CASE(all_or_none_in_one_canonical_order)
         BOOST_TEST((released[2].key == "b" && released[2].status == errc::not_held));
         BOOST_TEST(!released[3].status);
         BOOST_TEST(group.empty());
-        env.wind_down();
-        env.check_clean();
+        env.wind_down_and_check();
     }
 }
 
@@ -72,10 +71,9 @@ BOOST_AUTO_TEST_CASE(partial_extension_of_a_group_is_reported)
         auto group = env.run(env.locker->acquire_all({"a", "c"}));
         env.run(group.acquire("b", {.ttl = 0ms}));
         env.run(group.acquire("d"));
-        const auto refused = thrown_by<validation_error>([&] { static_cast<void>(env.run(group.extend(50s))); });
-        BOOST_TEST_REQUIRE(refused.has_value());
-        BOOST_TEST((refused->code() == errc::invalid_ttl));
-        BOOST_TEST(refused->key() == "b");
+        const auto refused = required_error<validation_error>([&] { static_cast<void>(env.run(group.extend(50s))); });
+        BOOST_TEST((refused.code() == errc::invalid_ttl));
+        BOOST_TEST(refused.key() == "b");
         for (const auto& each : group.locks())
             BOOST_TEST((each.ttl() == (each.key() == "b" ? 0s : 30s)));
         if (env.script)
@@ -104,8 +102,7 @@ BOOST_AUTO_TEST_CASE(group_continues_at_the_key_that_was_busy)
         BOOST_TEST(group.held());
         BOOST_TEST(group.locks()[2].key() == "c");
         env.run(group.release());
-        env.wind_down();
-        env.check_clean();
+        env.wind_down_and_check();
     }
 }
 
@@ -125,8 +122,7 @@ BOOST_AUTO_TEST_CASE(lock_of_the_same_locker_is_handed_over_to_a_group)
         env.run(group.release());
         env.run(waiting.get(env.io()).release());
         BOOST_TEST(env.script->count(operation::hand_over) >= 2U);
-        env.wind_down();
-        env.check_clean();
+        env.wind_down_and_check();
     }
 }
 
@@ -152,12 +148,11 @@ BOOST_AUTO_TEST_CASE(a_group_keeps_to_the_delays_of_its_policy)
         expect(keys_of(*env.script, {operation::create}), {"a", "b", "b", "b", "b"});
         while (!waiting.done())
             env.advance(1s);
-        const auto failed = thrown_by<retry_error>([&] { static_cast<void>(waiting.get(env.io())); });
-        BOOST_TEST_REQUIRE(failed.has_value());
-        BOOST_TEST((failed->code() == errc::retry_exhausted));
-        BOOST_TEST(failed->attempts() == 5U);
-        BOOST_TEST(failed->key() == "b");
-        BOOST_TEST((failed->elapsed() >= 4min));
+        const auto failed = required_error<retry_error>([&] { static_cast<void>(waiting.get(env.io())); });
+        BOOST_TEST((failed.code() == errc::retry_exhausted));
+        BOOST_TEST(failed.attempts() == 5U);
+        BOOST_TEST(failed.key() == "b");
+        BOOST_TEST((failed.elapsed() >= 4min));
         BOOST_TEST(attempt_numbers.size() == 5U);
         // The release in the background takes time.
         env.advance(1s);
@@ -190,10 +185,9 @@ BOOST_AUTO_TEST_CASE(group_that_gives_up_reports_the_reason)
     auto waiting = env.start(env.locker->acquire_all({"a", "b"}, {.retry = retry_policy::fixed(1s).times(1)}));
     env.advance_by_steps(5s, 100ms);
     BOOST_TEST_REQUIRE(waiting.done());
-    const auto failed = thrown_by<create_error>([&] { static_cast<void>(waiting.get(env.io())); });
-    BOOST_TEST_REQUIRE(failed.has_value());
-    BOOST_TEST((failed->code() == errc::unavailable));
-    BOOST_TEST(failed->detail() == "out for lunch");
+    const auto failed = required_error<create_error>([&] { static_cast<void>(waiting.get(env.io())); });
+    BOOST_TEST((failed.code() == errc::unavailable));
+    BOOST_TEST(failed.detail() == "out for lunch");
     env.check_clean();
 }
 
@@ -220,8 +214,7 @@ BOOST_AUTO_TEST_CASE(no_group_is_returned_after_one_of_its_leases_ended)
     env.advance_by_steps(2s, 100ms);
     BOOST_TEST_REQUIRE(waiting.done());
     COLOCK_THROWS(create_error, errc::unavailable, waiting.get(env.io()));
-    env.wind_down();
-    env.check_clean();
+    env.wind_down_and_check();
 }
 
 BOOST_AUTO_TEST_SUITE_END()

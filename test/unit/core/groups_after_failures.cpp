@@ -78,10 +78,9 @@ BOOST_AUTO_TEST_CASE(error_that_delays_an_acquire_is_reported_to_later_callers)
         BOOST_TEST_CONTEXT("group " << group)
         {
             COLOCK_THROWS(create_error, errc::unavailable, env.run(env.locker->try_acquire("a")));
-            const auto thrown = thrown_by<create_error>(
+            const auto thrown = required_error<create_error>(
                 [&] { static_cast<void>(env.run(env.locker->acquire("a", {.retry = retry_policy::never()}))); });
-            BOOST_TEST_REQUIRE(thrown.has_value());
-            BOOST_TEST(thrown->detail() == "it is down");
+            BOOST_TEST(thrown.detail() == "it is down");
         }
         env.script->reset();
         env.advance_by_steps(2min, 1s);
@@ -154,8 +153,7 @@ BOOST_AUTO_TEST_CASE(grant_neither_counts_nor_resets_the_schedule)
     BOOST_TEST(attempt_numbers == (std::vector<std::size_t>{0, 1, 2, 3}), boost::test_tools::per_element());
     env.run(b.release());
     env.run(waiting.get(env.io()).release());
-    env.wind_down();
-    env.check_clean();
+    env.wind_down_and_check();
 }
 
 BOOST_AUTO_TEST_CASE(total_time_ends_the_wait_for_a_renewal)
@@ -267,10 +265,9 @@ BOOST_AUTO_TEST_CASE(policy_that_ends_after_a_loss_reports_the_loss)
     env.run(env.locker->break_lock("a"));
     env.advance_by_steps(10s, 100ms);
     BOOST_TEST_REQUIRE(waiting.done());
-    const auto failed = thrown_by<create_error>([&] { static_cast<void>(waiting.get(env.io())); });
-    BOOST_TEST_REQUIRE(failed.has_value());
-    BOOST_TEST((failed->code() == errc::unavailable));
-    const std::string message = failed->what();
+    const auto failed = required_error<create_error>([&] { static_cast<void>(waiting.get(env.io())); });
+    BOOST_TEST((failed.code() == errc::unavailable));
+    const std::string message = failed.what();
     BOOST_TEST(
         message.find("a lease ended before the last of several locks was granted") != std::string::npos, message);
     env.run(busy.release());

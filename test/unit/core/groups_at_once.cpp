@@ -106,8 +106,7 @@ BOOST_AUTO_TEST_CASE(refused_attempt_in_one_step_is_continued_one_by_one)
             BOOST_TEST(env.script->count(operation::create_all) == 1U);
             BOOST_TEST(env.script->count(operation::abandon) == 0U);
             env.run(group.release());
-            env.wind_down();
-            env.check_clean();
+            env.wind_down_and_check();
         }
     }
 }
@@ -141,8 +140,7 @@ BOOST_AUTO_TEST_CASE(waiters_of_the_same_locker_are_not_overtaken)
         env.run(busy.release());
         env.advance_by_steps(1s, 10ms);
         expect(order, {"first", "second", "third"});
-        env.wind_down();
-        env.check_clean();
+        env.wind_down_and_check();
     }
 }
 
@@ -193,8 +191,7 @@ BOOST_AUTO_TEST_CASE(unknown_outcome_is_continued_one_by_one_with_the_same_token
             BOOST_TEST(same->fence() == each.fence);
         }
         env.run(group.release());
-        env.wind_down();
-        env.check_clean();
+        env.wind_down_and_check();
     }
 }
 
@@ -208,8 +205,7 @@ BOOST_AUTO_TEST_CASE(single_attempt_policy_ends_with_the_first_refusal)
     expect(attempts(*env.script), {"a,b"});
     BOOST_TEST(env.stored().size() == 1U);
     busy = {};
-    env.wind_down();
-    env.check_clean();
+    env.wind_down_and_check();
 }
 
 BOOST_AUTO_TEST_CASE(attempt_in_one_step_and_first_attempt_one_by_one_count_once)
@@ -230,8 +226,7 @@ BOOST_AUTO_TEST_CASE(attempt_in_one_step_and_first_attempt_one_by_one_count_once
         BOOST_TEST(attempt_numbers == (std::vector<std::size_t>{0, 1}), boost::test_tools::per_element());
         busy = {};
         env.run(waiting.get(env.io()).release());
-        env.wind_down();
-        env.check_clean();
+        env.wind_down_and_check();
     }
 }
 
@@ -249,8 +244,7 @@ BOOST_AUTO_TEST_CASE(no_group_is_returned_after_one_of_its_leases_ended)
     auto group = waiting.get(env.io());
     BOOST_TEST(group.held());
     env.run(group.release());
-    env.wind_down();
-    env.check_clean();
+    env.wind_down_and_check();
     // Every grant is late, so the acquire fails.
     for (int i = 0; i < 3; ++i)
         env.script->next(operation::create_all, late);
@@ -258,8 +252,7 @@ BOOST_AUTO_TEST_CASE(no_group_is_returned_after_one_of_its_leases_ended)
     env.advance_by_steps(5s, 100ms);
     BOOST_TEST_REQUIRE(waiting.done());
     COLOCK_THROWS(create_error, errc::unavailable, waiting.get(env.io()));
-    env.wind_down();
-    env.check_clean();
+    env.wind_down_and_check();
 }
 
 BOOST_AUTO_TEST_CASE(permanent_error_is_thrown_at_once)
@@ -267,19 +260,16 @@ BOOST_AUTO_TEST_CASE(permanent_error_is_thrown_at_once)
     virtual_fixture env(backend_kind::scripted);
     env.script->next(operation::create_all, step::fail(errc::access_denied, "not you"));
     const auto denied =
-        thrown_by<create_error>([&] { static_cast<void>(env.run(env.locker->acquire_all({"a", "b"}))); });
-    BOOST_TEST_REQUIRE(denied.has_value());
-    BOOST_TEST((denied->code() == errc::access_denied));
-    BOOST_TEST(denied->detail() == "not you");
+        required_error<create_error>([&] { static_cast<void>(env.run(env.locker->acquire_all({"a", "b"}))); });
+    BOOST_TEST((denied.code() == errc::access_denied));
+    BOOST_TEST(denied.detail() == "not you");
     env.script->next(operation::create_all, step::busy(1s, "somebody"));
-    const auto busy = thrown_by<retry_error>(
+    const auto busy = required_error<retry_error>(
         [&] { static_cast<void>(env.run(env.locker->acquire_all({"a", "b"}, {.retry = retry_policy::never()}))); });
-    BOOST_TEST_REQUIRE(busy.has_value());
-    BOOST_TEST((busy->code() == errc::retry_exhausted));
-    BOOST_TEST(busy->key() == "a");
-    BOOST_TEST(busy->attempts() == 1U);
-    env.wind_down();
-    env.check_clean();
+    BOOST_TEST((busy.code() == errc::retry_exhausted));
+    BOOST_TEST(busy.key() == "a");
+    BOOST_TEST(busy.attempts() == 1U);
+    env.wind_down_and_check();
 }
 
 BOOST_AUTO_TEST_CASE(groups_that_are_granted_at_once_let_others_run)

@@ -57,8 +57,7 @@ BOOST_AUTO_TEST_CASE(several_locks_are_released_and_extended_in_one_round_trip_n
     for (const auto& report : reports)
         BOOST_TEST(!report.status);
     BOOST_TEST(env.script->count(operation::group) == 0U);
-    env.wind_down();
-    env.check_clean();
+    env.wind_down_and_check();
 }
 
 BOOST_AUTO_TEST_CASE(each_of_several_locks_is_reported_separately)
@@ -82,8 +81,7 @@ BOOST_AUTO_TEST_CASE(each_of_several_locks_is_reported_separately)
     BOOST_TEST((released[1].status == errc::unavailable));
     BOOST_TEST((released[2].status == errc::not_held));
     BOOST_TEST(env.script->deliver());
-    env.wind_down();
-    env.check_clean();
+    env.wind_down_and_check();
 }
 
 BOOST_AUTO_TEST_CASE(an_extension_waits_for_a_renewal_that_is_under_way)
@@ -102,8 +100,7 @@ BOOST_AUTO_TEST_CASE(an_extension_waits_for_a_renewal_that_is_under_way)
     for (const auto& each : group.locks())
         BOOST_TEST((each.ttl() == 50s));
     env.run(group.release());
-    env.wind_down();
-    env.check_clean();
+    env.wind_down_and_check();
 }
 
 BOOST_AUTO_TEST_CASE(cancelled_release_of_several_locks_continues)
@@ -134,8 +131,7 @@ BOOST_AUTO_TEST_CASE(cancelled_release_of_several_locks_continues)
     {
         const auto dropped = group.release();
     }
-    env.wind_down();
-    env.check_clean();
+    env.wind_down_and_check();
 }
 
 BOOST_AUTO_TEST_CASE(unsupported_group_id_is_refused_before_a_request_is_sent)
@@ -184,8 +180,7 @@ BOOST_AUTO_TEST_CASE(unanswered_group_operation_is_reported)
     COLOCK_THROWS(extend_error, errc::outcome_unknown, extending.get(env.io()));
     BOOST_TEST(env.script->discard());
     env.run(group.release());
-    env.wind_down();
-    env.check_clean();
+    env.wind_down_and_check();
 }
 
 BOOST_AUTO_TEST_CASE(lock_granted_before_the_group_release_was_executed_is_lost)

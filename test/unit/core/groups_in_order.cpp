@@ -116,8 +116,7 @@ BOOST_AUTO_TEST_CASE(leases_of_an_incomplete_group_are_renewed_regardless_of_the
             BOOST_TEST((held_for >= (renews == renewal::manual ? 1900ms : 3900ms)), held_for / 1ms);
             BOOST_TEST((held_for <= (renews == renewal::manual ? 3100ms : 4100ms)), held_for / 1ms);
             group = {};
-            env.wind_down();
-            env.check_clean();
+            env.wind_down_and_check();
         }
     }
 }
@@ -139,8 +138,7 @@ BOOST_AUTO_TEST_CASE(short_lease_is_extended_before_the_group_is_complete)
     auto group = waiting.get(env.io());
     BOOST_TEST(group.held());
     env.run(group.release());
-    env.wind_down();
-    env.check_clean();
+    env.wind_down_and_check();
 }
 
 BOOST_AUTO_TEST_CASE(group_is_counted_and_reported_at_its_completion)
@@ -234,8 +232,7 @@ BOOST_AUTO_TEST_CASE(incomplete_group_that_is_given_up_releases_everything_witho
                 BOOST_TEST(event.starts_with("waiting"), event);
             BOOST_TEST(log->settlements.size() >= 2U);
             busy = {};
-            env.wind_down();
-            env.check_clean();
+            env.wind_down_and_check();
         }
     }
 }
@@ -275,8 +272,7 @@ BOOST_AUTO_TEST_CASE(lease_lost_before_completion_releases_all_locks_and_the_que
         BOOST_TEST(
             std::ranges::none_of(log->events, [](const std::string& event) { return event.starts_with("lost"); }));
         env.run(group.release());
-        env.wind_down();
-        env.check_clean();
+        env.wind_down_and_check();
     }
 }
 
@@ -296,8 +292,7 @@ BOOST_AUTO_TEST_CASE(group_that_starts_again_does_not_report_its_wait_again)
     BOOST_TEST(std::ranges::count(log->events, "waiting b") == 1);
     busy = {};
     env.run(waiting.get(env.io()).release());
-    env.wind_down();
-    env.check_clean();
+    env.wind_down_and_check();
 }
 
 BOOST_AUTO_TEST_CASE(lease_that_is_lost_counts_as_a_failed_attempt)
@@ -323,8 +318,7 @@ BOOST_AUTO_TEST_CASE(lease_that_is_lost_counts_as_a_failed_attempt)
     BOOST_TEST_REQUIRE(waiting.done());
     BOOST_CHECK_THROW(static_cast<void>(waiting.get(env.io())), create_error);
     busy = {};
-    env.wind_down();
-    env.check_clean();
+    env.wind_down_and_check();
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -61,12 +61,12 @@ BOOST_AUTO_TEST_CASE(bad_input_is_refused_at_the_co_await_before_anything_is_sen
         {
             // The call itself does not throw.
             auto acquire = env.locker->acquire(row.key, row.options);
-            const auto thrown = thrown_by<validation_error>([&] { static_cast<void>(env.run(std::move(acquire))); });
-            BOOST_TEST_REQUIRE(thrown.has_value());
-            BOOST_TEST((thrown->code() == row.code), thrown->what());
-            BOOST_TEST(!thrown->detail().empty());
-            BOOST_TEST(thrown->backend() == "memory");
-            BOOST_TEST(thrown->attempts() == 0U);
+            const auto thrown =
+                required_error<validation_error>([&] { static_cast<void>(env.run(std::move(acquire))); });
+            BOOST_TEST((thrown.code() == row.code), thrown.what());
+            BOOST_TEST(!thrown.detail().empty());
+            BOOST_TEST(thrown.backend() == "memory");
+            BOOST_TEST(thrown.attempts() == 0U);
 
             COLOCK_THROWS(validation_error, row.code, env.run(env.locker->try_acquire(row.key, row.options)));
             COLOCK_THROWS(validation_error, row.code, env.run(env.locker->with_lock(row.key, row.options, [] {})));
@@ -240,11 +240,10 @@ BOOST_AUTO_TEST_CASE(no_message_holds_a_token)
     BOOST_TEST(std::string(extended->what()).find(token) == std::string::npos);
     BOOST_TEST(std::string(released->what()).find(token) == std::string::npos);
     env.script->next(operation::create, step::fail(errc::access_denied, "no rights"));
-    const auto refused = thrown_by<create_error>([&] { static_cast<void>(env.run(env.locker->acquire("k"))); });
-    BOOST_TEST_REQUIRE(refused.has_value());
+    const auto refused = required_error<create_error>([&] { static_cast<void>(env.run(env.locker->acquire("k"))); });
     const auto sent = env.script->calls();
     for (const auto& each : sent)
-        BOOST_TEST(std::string(refused->what()).find(each.token.hex()) == std::string::npos);
+        BOOST_TEST(std::string(refused.what()).find(each.token.hex()) == std::string::npos);
 }
 
 BOOST_AUTO_TEST_SUITE_END()

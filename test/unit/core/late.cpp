@@ -75,8 +75,7 @@ BOOST_AUTO_TEST_CASE(a_renewed_lock_outlives_a_shorter_extension_that_arrives_la
     BOOST_TEST(held.held());
     BOOST_TEST(env.stored().size() == 1U);
     env.run(held.release(on_failure::raise));
-    env.wind_down();
-    env.check_clean();
+    env.wind_down_and_check();
 }
 
 BOOST_AUTO_TEST_CASE(a_create_that_may_still_arrive_bounds_an_extension_too)

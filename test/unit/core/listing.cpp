@@ -188,11 +188,10 @@ BOOST_AUTO_TEST_CASE(cursor_that_the_backend_refuses_is_invalid_input)
 {
     backend->pages = {{.error = make_failure(errc::invalid_options, "no cursor of mine")}};
     const auto refused =
-        thrown_by<validation_error>([&] { static_cast<void>(run(by.list_page({}, "listing_fixture:0"))); });
-    BOOST_TEST_REQUIRE(refused.has_value());
-    BOOST_TEST((refused->code() == errc::invalid_options));
-    BOOST_TEST(refused->detail() == "no cursor of mine");
-    BOOST_TEST(refused->backend() == "listing_fixture");
+        required_error<validation_error>([&] { static_cast<void>(run(by.list_page({}, "listing_fixture:0"))); });
+    BOOST_TEST((refused.code() == errc::invalid_options));
+    BOOST_TEST(refused.detail() == "no cursor of mine");
+    BOOST_TEST(refused.backend() == "listing_fixture");
 }
 
 BOOST_AUTO_TEST_CASE(a_purge_asks_for_no_more_than_is_left_of_its_limit)

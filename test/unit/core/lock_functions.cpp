@@ -198,10 +198,9 @@ BOOST_AUTO_TEST_CASE(extend_after_expiry_fails_without_a_request)
     virtual_fixture env(backend_kind::scripted);
     auto held = env.acquire("k", {.ttl = 1s});
     env.clock.skip(2s);
-    const auto refused = thrown_by<extend_error>([&] { env.run(held.extend(10s)); });
-    BOOST_TEST_REQUIRE(refused.has_value());
-    BOOST_TEST((refused->code() == errc::not_held));
-    const std::string message = refused->what();
+    const auto refused = required_error<extend_error>([&] { env.run(held.extend(10s)); });
+    BOOST_TEST((refused.code() == errc::not_held));
+    const std::string message = refused.what();
     BOOST_TEST(message.find("the lock is not held by this handle any more") != std::string::npos, message);
     BOOST_TEST(env.script->count(operation::extend) == 0U);
     BOOST_TEST((env.run(held.lost()) == lost_reason::expired));
@@ -209,8 +208,7 @@ BOOST_AUTO_TEST_CASE(extend_after_expiry_fails_without_a_request)
     COLOCK_THROWS(release_error, errc::not_held, env.run(held.release(on_failure::raise)));
     BOOST_CHECK_NO_THROW(env.run(held.release(on_failure::raise)));
     BOOST_TEST(env.locker->stats().lost(lost_reason::expired) == 1U);
-    env.wind_down();
-    env.check_clean();
+    env.wind_down_and_check();
 }
 
 BOOST_AUTO_TEST_CASE(extend_refuses_bad_ttls)
@@ -257,15 +255,14 @@ BOOST_AUTO_TEST_CASE(a_bodys_exception_comes_out_unchanged_and_the_lock_is_free)
         {
             int value;
         };
-        const auto thrown = thrown_by<odd>([&] {
+        const auto thrown = required_error<odd>([&] {
             env.run(env.locker->with_lock("k", [](lock& held) -> asio::awaitable<void> {
                 BOOST_TEST(held.held());
                 throw odd{42};
                 co_return;
             }));
         });
-        BOOST_TEST_REQUIRE(thrown.has_value());
-        BOOST_TEST(thrown->value == 42);
+        BOOST_TEST(thrown.value == 42);
         COLOCK_THROWS(boost::system::system_error, asio::error::operation_aborted,
             env.run(
                 env.locker->with_lock("k", [] { throw boost::system::system_error(asio::error::operation_aborted); })));
@@ -304,17 +301,15 @@ BOOST_AUTO_TEST_CASE(a_custom_retry_that_throws_leaves_nothing)
         auto held = env.acquire("k");
         const auto policy =
             retry_policy::custom([](const retry_attempt&) -> retry_decision { throw std::domain_error("no"); });
-        const auto thrown = thrown_by<std::domain_error>(
+        const auto thrown = required_error<std::domain_error>(
             [&] { static_cast<void>(env.run(env.locker->acquire("k", {.retry = policy}))); });
-        BOOST_TEST_REQUIRE(thrown.has_value());
-        BOOST_TEST(std::string(thrown->what()) == "no");
+        BOOST_TEST(std::string(thrown.what()) == "no");
         error_code code;
         env.locker->async_acquire("k", {.retry = policy}, [&](error_code failed, lock) { code = failed; });
         env.ready();
         BOOST_TEST((code == errc::invalid_retry));
         env.run(held.release());
-        env.wind_down();
-        env.check_clean();
+        env.wind_down_and_check();
     }
 }
 
@@ -347,23 +342,21 @@ BOOST_AUTO_TEST_CASE(a_policy_that_ends_while_busy_throws_retry_exhausted)
     for (const auto kind : {backend_kind::memory, backend_kind::scripted}) {
         virtual_fixture env(kind);
         auto held = env.acquire("k", {.ttl = 0ms});
-        const auto never = thrown_by<retry_error>(
+        const auto never = required_error<retry_error>(
             [&] { static_cast<void>(env.run(env.locker->acquire("k", {.retry = retry_policy::never()}))); });
-        BOOST_TEST_REQUIRE(never.has_value());
-        BOOST_TEST((never->code() == errc::retry_exhausted));
-        const std::string message = never->what();
+        BOOST_TEST((never.code() == errc::retry_exhausted));
+        const std::string message = never.what();
         BOOST_TEST(message.find("the lock stayed busy until the retry policy ended") != std::string::npos, message);
-        BOOST_TEST(never->attempts() == 1U);
-        BOOST_TEST(never->key() == "k");
+        BOOST_TEST(never.attempts() == 1U);
+        BOOST_TEST(never.key() == "k");
 
         auto thrice = env.start(env.locker->acquire("k", {.retry = retry_policy::fixed(1min).jitter(0).times(2)}));
         env.advance_by_steps(119s, 1s);
         BOOST_TEST(!thrice.done());
         env.advance_by_steps(3s, 1s);
-        const auto thrown = thrown_by<retry_error>([&] { static_cast<void>(thrice.get(env.io())); });
-        BOOST_TEST_REQUIRE(thrown.has_value());
-        BOOST_TEST(thrown->attempts() == 3U);
-        BOOST_TEST((thrown->elapsed() >= 2min));
+        const auto thrown = required_error<retry_error>([&] { static_cast<void>(thrice.get(env.io())); });
+        BOOST_TEST(thrown.attempts() == 3U);
+        BOOST_TEST((thrown.elapsed() >= 2min));
 
         auto timed = env.start(env.locker->acquire("k", {.retry = within(1min)}));
         env.advance_by_steps(59s, 1s);

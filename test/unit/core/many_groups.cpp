@@ -104,8 +104,7 @@ BOOST_AUTO_TEST_CASE(many_groups_on_an_overloaded_loop_complete)
                 BOOST_TEST_REQUIRE(done == rounds * workers);
                 BOOST_TEST(attempts < 5000U);
             }
-            env.wind_down();
-            env.check_clean();
+            env.wind_down_and_check();
         }
     }
 }

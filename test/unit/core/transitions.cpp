@@ -410,8 +410,7 @@ BOOST_AUTO_TEST_CASE(each_row_of_the_table_happens)
                 BOOST_TEST(name_of(env.to) == to);
                 env.held = {};
                 env.script->reset();
-                env.wind_down();
-                env.check_clean();
+                env.wind_down_and_check();
             }
         }
     }
