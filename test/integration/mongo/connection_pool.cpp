@@ -46,15 +46,6 @@ void end_connections(faulty_proxy& link)
 
 BOOST_AUTO_TEST_SUITE(mongo_connection_pool, *boost::unit_test::precondition(has_mongodb))
 
-BOOST_AUTO_TEST_CASE(a_command_is_answered)
-{
-    pool_fixture test(shared_mongodb());
-    const auto& got = test.ask_and_wait(ping);
-    BOOST_TEST(got.outcome == kind::done, got.text);
-    BOOST_TEST(!got.ends_connection);
-    BOOST_TEST(got.reply.to_json().find("\"ok\" : 1") != std::string::npos, got.reply.to_json());
-}
-
 BOOST_AUTO_TEST_CASE(dated_hello_excludes_the_time_to_connect)
 {
     faulty_proxy slow(shared_mongodb());
@@ -251,17 +242,6 @@ BOOST_AUTO_TEST_CASE(a_command_whose_reply_is_lost_has_an_unknown_outcome)
     BOOST_TEST(again.reply.to_json().find("\"n\" : 2") != std::string::npos, again.reply.to_json());
 }
 
-BOOST_AUTO_TEST_CASE(a_command_that_is_lost_has_an_unknown_outcome)
-{
-    faulty_proxy link(shared_mongodb());
-    pool_fixture test(link.port(), 1);
-    BOOST_TEST(test.ask_and_wait(R"({"delete": "pool_test", "deletes": [{"q": {"_id": "n"}, "limit": 1}]})").outcome ==
-               kind::done);
-    link.cut_at_bytes("findAndModify", loss::request);
-    BOOST_TEST(test.ask_and_wait(count_up).outcome == kind::unknown);
-    BOOST_TEST(test.ask_and_wait(count_up).reply.to_json().find("\"n\" : 1") != std::string::npos);
-}
-
 BOOST_AUTO_TEST_CASE(silent_connection_is_given_up_at_the_deadline)
 {
     faulty_proxy link(shared_mongodb());
@@ -350,18 +330,6 @@ BOOST_AUTO_TEST_CASE(destroyed_context_drops_the_commands_in_flight)
     BOOST_TEST(!third->done());
 }
 
-BOOST_AUTO_TEST_CASE(a_server_that_dies_and_returns_is_found_again)
-{
-    mongodb_server server;
-    pool_fixture test(server.port(), 2);
-    BOOST_TEST(test.ask_and_wait(ping).outcome == kind::done);
-    server.kill();
-    BOOST_TEST(test.ask_and_wait(ping).outcome != kind::done);
-    BOOST_TEST(test.ask_and_wait(ping).outcome == kind::unsent);
-    server.start();
-    BOOST_TEST(test.ask_and_wait(ping).outcome == kind::done);
-}
-
 BOOST_AUTO_TEST_CASE(server_that_the_driver_does_not_support_gets_no_command)
 {
     bool is_sent = false;
@@ -379,17 +347,6 @@ BOOST_AUTO_TEST_CASE(server_that_the_driver_does_not_support_gets_no_command)
     });
     BOOST_TEST(asked->result().outcome == kind::unsent);
     BOOST_TEST(!is_sent);
-}
-
-BOOST_AUTO_TEST_CASE(a_server_that_stands_still_is_given_up_at_the_deadline)
-{
-    mongodb_server server;
-    pool_fixture test(server.port(), 1);
-    BOOST_TEST(test.ask_and_wait(ping).outcome == kind::done);
-    server.pause();
-    BOOST_TEST(test.ask_and_wait(ping, 200ms).outcome == kind::unknown);
-    server.resume();
-    BOOST_TEST(test.ask_and_wait(ping).outcome == kind::done);
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -25,25 +25,6 @@ namespace colock::testing {
 
 BOOST_AUTO_TEST_SUITE(zookeeper_sessions)
 
-BOOST_AUTO_TEST_CASE(session_connects_and_sends_heartbeats)
-{
-    client one(shared_zookeeper());
-    BOOST_TEST(!one.zk_session->connected());
-    BOOST_TEST(!one.zk_session->life().lease());
-    const auto begun = lease_clock::now();
-    one.connect();
-    BOOST_TEST(one.events->connections == 1);
-    BOOST_TEST(one.zk_session->life().id() != 0);
-    BOOST_TEST((one.zk_session->life().timeout() == 6s));
-    BOOST_TEST_REQUIRE(one.zk_session->life().lease());
-    const auto first = one.zk_session->life().lease()->valid_until();
-    BOOST_TEST((first > begun));
-    BOOST_TEST((first < lease_clock::now() + 6s));
-    // Heartbeats are sent without further calls.
-    one.until([&] { return one.zk_session->life().lease()->valid_until() > first + 1s; });
-    BOOST_TEST(one.events->suspensions == 0);
-}
-
 BOOST_AUTO_TEST_CASE(the_server_decides_on_the_timeout)
 {
     client one(shared_zookeeper(), 1h);
@@ -207,21 +188,6 @@ BOOST_AUTO_TEST_CASE(more_watches_than_a_packet_takes_cut_no_connection)
     BOOST_TEST((one.events->changed == std::vector{std::string()}));
 }
 
-BOOST_AUTO_TEST_CASE(unanswered_request_is_resolved_in_the_same_session)
-{
-    faulty_proxy link(shared_zookeeper());
-    client one(link.port());
-    one.connect();
-    link.cut_at_bytes("/lost-reply", loss::reply);
-    BOOST_TEST((one.make("lost-reply", node_kind::ephemeral).outcome == status::unanswered));
-    one.connect();
-    BOOST_TEST(!one.is_gone("lost-reply"));
-    link.cut_at_bytes("/lost-request", loss::request);
-    BOOST_TEST((one.make("lost-request", node_kind::ephemeral).outcome == status::unanswered));
-    one.connect();
-    BOOST_TEST(one.is_gone("lost-request"));
-}
-
 BOOST_AUTO_TEST_CASE(request_that_cannot_be_written_is_completed_and_never_sent)
 {
     faulty_proxy link(shared_zookeeper());
@@ -249,20 +215,6 @@ BOOST_AUTO_TEST_CASE(request_that_cannot_be_written_is_completed_and_never_sent)
     for (const auto* const name : {"first", "second", "third"})
         BOOST_TEST(one.is_gone(name), name);
     BOOST_TEST(one.make("first", node_kind::ephemeral).ok());
-}
-
-BOOST_AUTO_TEST_CASE(a_session_goes_on_after_its_server_has_died_and_returned)
-{
-    zookeeper_server server;
-    client one(server.port(), 10s);
-    one.connect();
-    one.make("kept", node_kind::ephemeral);
-    const auto id = one.zk_session->life().id();
-    server.kill();
-    one.until([&] { return one.events->suspensions == 1; });
-    server.start();
-    one.connect();
-    BOOST_TEST(one.read("kept").stat.ephemeral_owner == id);
 }
 
 BOOST_AUTO_TEST_CASE(end_of_a_session_at_the_server_is_reported)
