@@ -12,7 +12,6 @@
 #include <boost/test/unit_test.hpp>
 
 #include <algorithm>
-#include <iterator>
 #include <memory>
 #include <optional>
 #include <string>

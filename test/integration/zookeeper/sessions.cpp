@@ -5,7 +5,6 @@
 #include "support/handler_time.hpp"
 #include "support/localhost.hpp"
 #include "support/peer.hpp"
-#include "support/process.hpp"
 #include "support/sockets.hpp"
 
 #include <colock/locker.hpp>
@@ -17,7 +16,6 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
-#include <stdexcept>
 #include <string>
 #include <vector>
 
