@@ -63,7 +63,7 @@ bool incomplete_group::complete(bool& waits, lease_clock::time_point started)
         for (auto& each : all_)
             core_->complete_grant(*each.record, renews_, max_hold_, now);
         if (std::exchange(waits, false))
-            core_->leases.count_wait_end(started);
+            core_->count_end_of_wait(started);
         return true;
     });
 }

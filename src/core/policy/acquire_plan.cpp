@@ -43,9 +43,9 @@ acquire_plan::decision acquire_plan::next(
         return wait(seen, schedule);
     }
 
-    const bool yields_to_others = waited_ && now < seen.leave_to_others_until;
+    const bool yields_to_others = has_waited_ && now < seen.leave_to_others_until;
     const bool blocked_here = yields_to_others || now < seen.held_here_until;
-    if (!was_sent_ && !event_pending_ && !(waited_ && too_late)) {
+    if (!was_sent_ && !event_pending_ && !(has_waited_ && too_late)) {
         if (!blocked_here)
             return send(now, schedule);
         // A release in this locker hands over the lock to this waiter or wakes it, so the first attempt fails without a
@@ -58,7 +58,7 @@ acquire_plan::decision acquire_plan::next(
     // After an error, only time or a new connection helps: an event source that is also broken could end each wait at
     // once.
     const bool must_send = is_due || now >= std::min({holder_expires_, earlier_expiry_, next_check_}) ||
-                           (event_pending_ && !failed_) || is_retry_due_;
+                           (event_pending_ && !last_attempt_failed_) || is_retry_due_;
     if (must_send && !yields_to_others)
         return was_suspended_ ? send(now, schedule) : decision{.kind = action::yield};
 
@@ -79,7 +79,8 @@ acquire_plan::decision acquire_plan::wait(const view& seen, const retry_schedule
 {
     decision result{.until = schedule.deadline()};
     if (seen.is_head) {
-        result.listens = seen.has_events && was_sent_ && !failed_ && !is_listening_ && next_check_ == time_point::max();
+        result.listens =
+            seen.has_events && was_sent_ && !last_attempt_failed_ && !is_listening_ && next_check_ == time_point::max();
         result.until = std::min({result.until, schedule.next_at(), holder_expires_, earlier_expiry_, next_check_});
     } else if (schedule.finite()) {
         result.until = std::min(result.until, schedule.next_at());
@@ -92,7 +93,7 @@ bool acquire_plan::on_sent(bool counts) noexcept
     event_pending_ = false;
     is_repeated_ = std::exchange(is_retry_due_, false);
     earlier_expiry_ = time_point::max();
-    counts_ = counts;
+    attempt_counts_ = counts;
     was_sent_ = true;
     return stop_listening();
 }
@@ -110,35 +111,35 @@ bool acquire_plan::on_busy(time_point now, lease_clock::duration took, time_poin
     // row.
     const bool paused = next_check_ != time_point::max();
     const auto waited = now - took - found_busy_at_;
-    if (!paused && !counts_ && waited <= std::max<lease_clock::duration>(min_wait, 2 * took))
+    if (!paused && !attempt_counts_ && waited <= std::max<lease_clock::duration>(min_wait, 2 * took))
         futile_waits_ = static_cast<std::uint8_t>(std::min(futile_waits_ + 1U, max_futile_waits + max_pause_doublings));
     else if (!paused)
         futile_waits_ /= 2;
     on_answered();
     found_busy_at_ = now;
-    if (!paused && !counts_ && futile_waits_ >= max_futile_waits) {
+    if (!paused && !attempt_counts_ && futile_waits_ >= max_futile_waits) {
         const auto doublings = futile_waits_ - max_futile_waits;
         next_check_ = saturating_add(now, min_pause * (1 << doublings));
     }
-    failed_ = false;
+    last_attempt_failed_ = false;
     check_count_ = 0;
     holder_expires_ = expires;
-    return counts_;
+    return attempt_counts_;
 }
 
 bool acquire_plan::on_failed(time_point now, bool checks_soon) noexcept
 {
     on_answered();
-    failed_ = true;
+    last_attempt_failed_ = true;
     const bool was_check = check_count_ > 0;
-    if (counts_)
+    if (attempt_counts_)
         check_count_ = 0;
     // Once the outcome is in doubt, it stays in doubt, whatever fails later.
     if (checks_soon || was_check) {
         next_check_ = saturating_add(now, check_delay(check_count_));
         check_count_ = static_cast<std::uint8_t>(std::min(check_count_ + 1U, max_check_doublings + 1));
     }
-    return counts_ || !(was_check || is_repeated_);
+    return attempt_counts_ || !(was_check || is_repeated_);
 }
 
 lease_clock::duration acquire_plan::check_delay(unsigned checks) noexcept
@@ -148,7 +149,7 @@ lease_clock::duration acquire_plan::check_delay(unsigned checks) noexcept
 
 std::uint32_t acquire_plan::begin_wait(bool listens) noexcept
 {
-    waited_ = true;
+    has_waited_ = true;
     was_suspended_ = true;
     if (listens) {
         is_listening_ = true;
@@ -170,7 +171,7 @@ void acquire_plan::take_progress_from(acquire_plan& replaced) noexcept
 {
     *this = replaced;
     is_listening_ = false;
-    replaced.waited_ = false;
+    replaced.has_waited_ = false;
 }
 
 } // namespace colock::inline v0::detail

@@ -98,7 +98,7 @@ public:
     /// failed, or if this acquire waits for an event that may have been missed.
     [[nodiscard]] bool on_contact_regained(bool misses_events) noexcept
     {
-        return is_retry_due_ = failed_ || (is_listening_ && misses_events);
+        return is_retry_due_ = last_attempt_failed_ || (is_listening_ && misses_events);
     }
     /// Called when the conflicting grant ends earlier than reported before.
     void on_earlier_expiry(time_point earlier) noexcept { earlier_expiry_ = std::min(earlier_expiry_, earlier); }
@@ -114,9 +114,9 @@ public:
     [[nodiscard]] bool was_sent() const noexcept { return was_sent_; }
     /// Whether the acquire has begun a wait. It then counts as a waiter in the statistics, unless it belongs to a
     /// group.
-    [[nodiscard]] bool has_waited() const noexcept { return waited_; }
+    [[nodiscard]] bool has_waited() const noexcept { return has_waited_; }
     /// Returns whether the acquire has begun a wait, and forgets it.
-    [[nodiscard]] bool stop_waiting() noexcept { return std::exchange(waited_, false); }
+    [[nodiscard]] bool stop_waiting() noexcept { return std::exchange(has_waited_, false); }
 
     /// Returns the delay before the next check of an unknown outcome or of a grant that arrived too late.
     /// \param checks the number of checks before
@@ -146,9 +146,10 @@ private:
     /// Number of checks that were scheduled since the last busy answer or counted attempt.
     std::uint8_t check_count_ = 0;
     bool was_sent_ = false;
-    bool counts_ = true;
-    bool failed_ = false;
-    bool waited_ = false;
+    /// Whether the attempt in flight counts under the policy.
+    bool attempt_counts_ = true;
+    bool last_attempt_failed_ = false;
+    bool has_waited_ = false;
     /// Whether the acquire has been suspended since the last answer.
     bool was_suspended_ = true;
     bool event_pending_ = false;

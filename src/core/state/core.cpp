@@ -5,6 +5,7 @@
 #include "core/policy/validation.hpp"
 
 #include <algorithm>
+#include <chrono>
 
 namespace colock::inline v0::detail {
 
@@ -40,6 +41,14 @@ core::core(std::shared_ptr<adapter> adapter, locker_options requested_options)
       watches_all(options.observer || !can.expires), timers(*backend), queues(can.fifo, timers), events(mutex),
       default_owner(make_default_owner(options))
 {
+}
+
+void core::count_end_of_wait(time_point started)
+{
+    --stats.waiting;
+    const auto waited = lease_clock::now() - started;
+    stats.waited_total += waited;
+    stats.waited_longest = std::max(stats.waited_longest, std::chrono::nanoseconds(waited));
 }
 
 void core::context_shutdown() noexcept

@@ -135,6 +135,9 @@ public:
         }
     }
 
+    /// Updates the statistics when an acquire that began at `started` has ended its wait. The mutex must be held.
+    void count_end_of_wait(time_point started);
+
     /// Must be called when an operation has failed. Warns the observer if the backend refuses such requests. Sets
     /// `failure` if the adapter has reported none.
     void complete_failure(failure_ptr& failure) const;

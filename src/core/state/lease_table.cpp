@@ -20,11 +20,11 @@ constexpr milliseconds delay_without_memory{10};
 
 } // namespace
 
-lease_request lease_table::lease_request_for(const lock_record& claim, milliseconds ttl) const noexcept
+lease_request lease_table::lease_request_for(const lock_record& record, milliseconds ttl) const noexcept
 {
     // An earlier request that is unanswered may still arrive, and set its TTL.
-    const auto smaller_ttl = std::min(ttl, claim.late_ttl());
-    return {claim.operation_start(), smaller_ttl, core_.backend->max_clock_lead(smaller_ttl)};
+    const auto smaller_ttl = std::min(ttl, record.late_ttl());
+    return {record.operation_start(), smaller_ttl, core_.backend->max_clock_lead(smaller_ttl)};
 }
 
 void lease_table::add(lock_record& record)
@@ -35,14 +35,6 @@ void lease_table::add(lock_record& record)
     if (record.lease_state().plan.renews() || is_watched(record) || record.due != time_point::max() ||
         record.lease_state().plan.is_bounded())
         reschedule(record);
-}
-
-void lease_table::count_wait_end(time_point started)
-{
-    --core_.stats.waiting;
-    const auto waited = lease_clock::now() - started;
-    core_.stats.waited_total += waited;
-    core_.stats.waited_longest = std::max(core_.stats.waited_longest, std::chrono::nanoseconds(waited));
 }
 
 bool lease_table::is_watched(const lock_record& record) const noexcept

@@ -31,8 +31,6 @@ public:
     void remove(lock_record& record) { held_.erase(held_.iterator_to(record)); }
     /// Asks the backend whether the lease still exists, as soon as no other operation of the lock is in flight.
     void query(lock_record& record, deferred_actions& actions);
-    /// Updates the statistics when an acquire that began at `started` has ended its wait.
-    void count_wait_end(time_point started);
 
     /// Sets the timer again. Must be called after each change of `lease_state().plan` or of the times that it uses.
     void reschedule(lock_record& record);
@@ -62,10 +60,10 @@ public:
     void on_contact_lost(time_point now);
     void on_session_ended(const session_lease& session);
 
-    /// Returns the parameters from which the local expiry of `claim` is computed. `ttl` is that of the last request; a
+    /// Returns the parameters from which the local expiry of `record` is computed. `ttl` is that of the last request; a
     /// smaller TTL of a late request replaces it.
     [[nodiscard]] lease_request lease_request_for(
-        const lock_record& claim, std::chrono::milliseconds ttl) const noexcept;
+        const lock_record& record, std::chrono::milliseconds ttl) const noexcept;
 
     [[nodiscard]] record_list& all() noexcept { return held_; }
 

@@ -79,7 +79,7 @@ void core::grant(lock_record& record, std::uint64_t fence, deferred_actions& act
     leases.add(record);
     if (!record.group_in_progress) {
         if (has_waited)
-            leases.count_wait_end(record.started);
+            count_end_of_wait(record.started);
         count_grant(*this, record);
     }
     record.notify(actions.wakes);
