@@ -60,9 +60,9 @@ BOOST_FIXTURE_TEST_SUITE(testing_virtual_clock, clock_fixture)
 
 BOOST_AUTO_TEST_CASE(run_moves_the_clock_to_the_end_of_the_coroutine)
 {
-    BOOST_TEST(clock.run(io, sleep(59min)) == 42);
-    BOOST_TEST((passed() >= 59min));
-    BOOST_TEST((passed() < 59min + 10s));
+    BOOST_TEST(clock.run(io, sleep(10min)) == 42);
+    BOOST_TEST((passed() >= 10min));
+    BOOST_TEST((passed() < 10min + 10s));
 }
 
 BOOST_AUTO_TEST_CASE(run_does_not_move_the_clock_while_handlers_are_ready)
@@ -86,10 +86,11 @@ BOOST_AUTO_TEST_CASE(run_throws_the_exception_of_the_coroutine)
 
 BOOST_AUTO_TEST_CASE(run_gives_up_after_its_limit)
 {
-    BOOST_CHECK_EXCEPTION(clock.run(io, sleep(2h)), std::runtime_error, mentions("within the limit of virtual time"));
+    BOOST_CHECK_EXCEPTION(
+        clock.run(io, sleep(10min), 5min), std::runtime_error, mentions("within the limit of virtual time"));
     // The coroutine continues, and nothing is written to the call that has ended.
-    clock.advance(io, 2h, 1s);
-    BOOST_TEST(clock.run(io, sleep(2h), 3h) == 42);
+    clock.advance(io, 10min, 1s);
+    BOOST_TEST(clock.run(io, sleep(10min), 15min) == 42);
 }
 
 BOOST_AUTO_TEST_CASE(run_gives_up_if_nothing_is_left_to_run)
